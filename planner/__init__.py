@@ -1,0 +1,3 @@
+"""Decide what hardware to buy for LLM inference."""
+
+__version__ = "0.1.0"

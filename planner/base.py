@@ -1,0 +1,63 @@
+"""The frozen base of every boundary type, and the closed choices that several rooms share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Frozen(BaseModel):
+    """A boundary type: frozen, unknown keys refused, tuples rather than lists, attribute docstrings in the schema."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class PurchaseOption(StrEnum):
+    """How capacity is paid for. `api` is no offer of an instance; it is listed where a user may choose it."""
+
+    ON_DEMAND = "on_demand"
+    RESERVED_1Y = "reserved_1y"
+    RESERVED_3Y = "reserved_3y"
+    SPOT = "spot"
+    OWNED = "owned"
+    API = "api"
+
+
+TERM_MONTHS: dict[PurchaseOption, int] = {
+    PurchaseOption.ON_DEMAND: 0,
+    PurchaseOption.SPOT: 0,
+    PurchaseOption.OWNED: 0,
+    PurchaseOption.RESERVED_1Y: 12,
+    PurchaseOption.RESERVED_3Y: 36,
+}
+
+
+class Confidence(StrEnum):
+    """How sure a catalog row is: published list price, derived from one, assumed, or from the seed articles."""
+
+    LIST = "list"
+    DERIVED = "derived"
+    ASSUMED = "assumed"
+    SEED = "seed"
+
+
+class CheckKind(StrEnum):
+    """Why something was refused: it cannot exist, a rule forbids it, or it misses a promise."""
+
+    PHYSICAL = "physical"
+    POLICY = "policy"
+    SLO = "slo"
+
+
+class Check(Frozen):
+    """One failed check, made where the check is (DESIGN §5.3)."""
+
+    check: str
+    """Name of the check, e.g. `memory`, `tensor_parallel_divides_heads`, `country`, `tpot`."""
+    kind: CheckKind
+    needed: float | str | None = None
+    had: float | str | None = None
+    unit: str | None = None
+    detail: str | None = None
+    """One sentence for a person."""

@@ -1,0 +1,342 @@
+"""What can be bought and what is known about it. Every row says where it is from, when, and how sure it is."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from planner.base import Confidence, Frozen, PurchaseOption
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+
+
+class Row(Frozen):
+    source: str
+    """Where the row is from: a publication, a price file, or `seed article …`."""
+    as_of: date
+    confidence: Confidence
+
+
+class Accelerator(Row):
+    id: str
+    aliases: tuple[str, ...] = ()
+    vendor: str
+    kind: Literal["gpu", "tpu", "npu", "unified", "cpu", "cpu_offload"]
+    memory_gb: Positive
+    """As on the data sheet."""
+    memory_gib_visible: Positive
+    """Physical memory as the runtime sees it, GiB."""
+    memory_type: str
+    bandwidth_gb_per_s: Positive
+    bf16_tflops: Positive
+    """Dense FP16/BF16 peak with FP32 accumulate."""
+    fp8_tflops: Positive | None = None
+    int8_tops: Positive | None = None
+    fp4_tflops: Positive | None = None
+    link: str
+    """Scale-up link between accelerators of one machine, `none` if they only share PCIe."""
+    link_gb_per_s: NonNegative = 0.0
+    """Bidirectional bandwidth of the link per accelerator."""
+    host_link_gb_per_s: NonNegative = 64.0
+    """One direction to the host (PCIe), or between accelerators without a link."""
+    compute_capability: str | None = None
+    """`9.0`, `gfx942`, … as the engines know it."""
+    tdp_w: NonNegative | None = None
+    list_price_usd: NonNegative | None = None
+    note: str | None = None
+
+
+class InstanceType(Row):
+    id: str
+    """`provider/instance_type`."""
+    provider: str
+    name: str
+    accelerator: str
+    accelerators: Annotated[int, Field(ge=1)]
+    interconnect: str
+    """nvlink | nvlink-bridge | infinity-fabric | nvlink-nvl72 | ici | roce | neuronlink | pcie | unified | none."""
+    tensor_parallel_domain: Annotated[int, Field(ge=1)]
+    """Largest tensor-parallel group: the link's domain, or all accelerators of a machine that has PCIe only."""
+    network_gb_per_s: NonNegative = 0.0
+    """Between instances, per accelerator, one direction; 0 = a replica may not span instances."""
+    vcpus: int | None = None
+    memory_gib: float | None = None
+
+
+class Offer(Row):
+    """An instance type in a region under a purchase option at a price."""
+
+    provider: str
+    region: str
+    zone: str = "*"
+    instance_type: str
+    """The instance type's `name` at this provider."""
+    option: PurchaseOption
+    price_usd_per_hour: NonNegative
+    """Per instance. Zero only for `owned`."""
+    term_months: int = 0
+    upfront_fraction: Annotated[float, Field(ge=0, le=1)] = 0.0
+    max_instances: Annotated[int, Field(ge=0)] | None = None
+    """None: not stated."""
+    flags: tuple[str, ...] = ()
+    """What `catalog check` found odd: `spot_not_below_on_demand`, `stale`, …"""
+    note: str | None = None
+
+    @property
+    def id(self) -> str:
+        """`provider/region[/zone]/instance_type/option`."""
+        place = self.region if self.zone == "*" else f"{self.region}/{self.zone}"
+        return f"{self.provider}/{place}/{self.instance_type}/{self.option.value}"
+
+    @property
+    def pool_id(self) -> str:
+        """`provider/region[/zone]/instance_type`."""
+        return self.id.rsplit("/", 1)[0]
+
+
+class Provider(Row):
+    id: str
+    aliases: tuple[str, ...] = ()
+    name: str
+    operator_jurisdiction: str | None
+    """Country code whose law the operator is under; None: unknown (fails closed)."""
+    marketplace: bool = False
+    """Third-party hosts: country and operator are unknown unless the offer says so."""
+    certifications: tuple[str, ...] = ()
+    note: str | None = None
+
+
+class Region(Row):
+    provider: str
+    region: str
+    country: str | None
+    """ISO code, None: unknown (fails closed)."""
+    zones: tuple[str, ...] = ()
+    """Public zone names; empty: the region is one failure domain."""
+    note: str | None = None
+
+
+class KvGroup(Frozen):
+    """Layers that keep the same kind of key-value state."""
+
+    layers: Annotated[int, Field(ge=1)]
+    kind: Literal["full", "sliding", "mla", "linear", "compressed"]
+    kv_heads: Annotated[int, Field(ge=0)] = 0
+    """0: not sharded by tensor parallelism (MLA latent)."""
+    elements_per_token: NonNegative = 0.0
+    """Cache elements per token and layer over all heads (K and V together)."""
+    window: int | None = None
+    """Tokens kept by a sliding-window layer."""
+    state_elements: NonNegative = 0.0
+    """Fixed elements per request and layer (recurrent state)."""
+    state_bytes_per_element: Positive = 2.0
+
+
+class ModelShape(Frozen):
+    """What memory and speed depend on. Parameters in units of one parameter (not billions)."""
+
+    layers: Annotated[int, Field(ge=1)]
+    hidden: Annotated[int, Field(ge=1)]
+    heads: Annotated[int, Field(ge=1)]
+    kv_heads: Annotated[int, Field(ge=1)]
+    head_dim: Annotated[int, Field(ge=1)]
+    vocab: Annotated[int, Field(ge=1)]
+    tied_embeddings: bool
+    intermediate: Annotated[int, Field(ge=0)]
+    """Dense feed-forward width (0: none)."""
+    moe_intermediate: int = 0
+    moe_layers: int = 0
+    experts: int = 0
+    experts_per_token: int = 0
+    embedding_params: NonNegative
+    """Input and output embeddings as stored (once if tied)."""
+    dense_params: NonNegative
+    """Everything read for every token besides embeddings: attention, dense FFN, shared experts, routers, norms."""
+    expert_params: NonNegative = 0.0
+    """One routed expert of one layer."""
+    vision_params: NonNegative = 0.0
+    """Part of dense_params that only images use."""
+    attention_params: NonNegative = 0.0
+    """Part of dense_params that is attention (kept in 16 bit by some checkpoints)."""
+    kv: tuple[KvGroup, ...]
+
+    @property
+    def total_params(self) -> float:
+        return self.embedding_params + self.dense_params + self.moe_layers * self.experts * self.expert_params
+
+    @property
+    def active_params(self) -> float:
+        """Per token, with embeddings as stored."""
+        return self.embedding_params + self.dense_params + self.moe_layers * self.experts_per_token * self.expert_params
+
+
+class Checkpoint(Frozen):
+    """What a published checkpoint of one precision really weighs, where that differs from the rule."""
+
+    precision: str
+    weights_gib: Positive
+    """All GPUs together."""
+    source: str
+
+
+class LlmModel(Row):
+    id: str
+    aliases: tuple[str, ...] = ()
+    name: str
+    family: str
+    """Architecture name as engines know it, e.g. `LlamaForCausalLM`."""
+    shape: ModelShape
+    native_precision: str
+    max_context_tokens: Annotated[int, Field(ge=1)]
+    checkpoints: tuple[Checkpoint, ...] = ()
+    note: str | None = None
+
+
+class Precision(Row):
+    id: str
+    aliases: tuple[str, ...] = ()
+    bytes_per_param: Positive
+    """Including scales, e.g. int4 group 128: 0.5195. Embeddings stay 16 bit."""
+    compute: Literal["bf16", "fp8", "int8", "fp4"]
+    """Peak that matrix multiplications run at where the hardware supports it natively."""
+    weight_only: bool
+    """True: dequantised to 16 bit before computing, whatever the hardware."""
+    quality_impact: str
+    quality_loss_percent_low: NonNegative
+    quality_loss_percent_high: NonNegative
+    kv_bytes: Positive | None = None
+    """Bytes per KV element where the precision may be used for KV; None: not a KV precision."""
+    block: int | None = None
+    """Width that must divide a rank's share of the feed-forward (Marlin, block FP8): 128."""
+    opt_in: bool = False
+    """Only planned when the workload lists it (4 bit and below)."""
+    note: str | None = None
+
+
+class EngineOverhead(Frozen):
+    """FACTS §1 per engine version range: overhead per GPU."""
+
+    versions: str
+    """e.g. `>=0.17`."""
+    logits_factor: NonNegative
+    """c of c·max_num_seqs·vocab·4 B."""
+    minimum_gib: NonNegative
+    moe_gib: NonNegative
+    non_torch_gib_tp1: NonNegative
+    non_torch_gib_tpn: NonNegative
+    source: str
+
+
+class Engine(Row):
+    id: str
+    aliases: tuple[str, ...] = ()
+    name: str
+    version: str
+    """The version that plans assume."""
+    production: bool
+    """Part of the default engine list."""
+    vendors: tuple[str, ...]
+    """Accelerator vendors it runs on."""
+    kinds: tuple[str, ...]
+    """Accelerator kinds it runs on."""
+    precisions: tuple[str, ...]
+    kv_precisions: tuple[str, ...] = ("bf16",)
+    tensor_parallel: bool = True
+    pipeline_parallel: bool = True
+    expert_parallel: bool = False
+    max_num_seqs: Annotated[int, Field(ge=1)] = 256
+    """Default on cards below 80 GB."""
+    max_num_seqs_large: Annotated[int, Field(ge=1)] = 1024
+    """Default on cards of 80 GB and more."""
+    max_num_batched_tokens: Annotated[int, Field(ge=1)] = 8192
+    overheads: tuple[EngineOverhead, ...] = ()
+    efficiency: Positive = 1.0
+    """Throughput relative to vLLM on the same hardware."""
+    families: tuple[str, ...] | None = None
+    """Architectures served; None: all that the catalog knows."""
+    router: str = "least-request"
+    note: str | None = None
+
+
+class SupportRule(Row):
+    """A combination that does not work, or works only weight-only. Blank fields match anything."""
+
+    id: str
+    effect: Literal["refuse", "weight_only"]
+    precision: str | None = None
+    kv_precision: str | None = None
+    engine: str | None = None
+    engine_versions: str | None = None
+    vendor: str | None = None
+    accelerator: str | None = None
+    compute_capability_below: float | None = None
+    compute_capability_at_least: float | None = None
+    family: str | None = None
+    parallelism: Literal["tensor", "pipeline", "expert"] | None = None
+    reason: str
+
+
+class ApiOffer(Row):
+    provider: str
+    model: str
+    """API model id, without the provider."""
+    aliases: tuple[str, ...] = ()
+    region: str = "global"
+    countries: tuple[str, ...] | None = None
+    """Where requests are processed; None: unknown (fails closed)."""
+    operator_jurisdiction: str | None = None
+    certifications: tuple[str, ...] = ()
+    input_usd_per_mtok: NonNegative
+    output_usd_per_mtok: NonNegative
+    cached_input_usd_per_mtok: NonNegative | None = None
+    context_tiers: tuple[tuple[int, float, float], ...] = ()
+    """(more than so many input tokens, input price, output price), ascending."""
+    context_window_tokens: int | None = None
+    ttft_p95_ms: Positive | None = None
+    tpot_p95_ms: Positive | None = None
+    max_req_per_s: NonNegative | None = None
+    """None: unknown (flagged)."""
+    max_tok_per_min: NonNegative | None = None
+    open_weights_model: str | None = None
+    """Catalog id of the same LLM, where its weights are open."""
+    note: str | None = None
+
+    @property
+    def id(self) -> str:
+        """`provider/model[@region]`."""
+        tail = "" if self.region == "global" else f"@{self.region}"
+        return f"{self.provider}/{self.model}{tail}"
+
+
+class TrafficProfile(Row):
+    id: str
+    weights: tuple[NonNegative, ...]
+    """24 (hour of day) or 168 (hour of week, Monday first) relative rates."""
+    description: str
+
+
+class SpotMarket(Row):
+    """How spot behaves; the most specific row wins (provider, accelerator, then `*`)."""
+
+    provider: str = "*"
+    accelerator: str = "*"
+    interruptions_per_up_hour: NonNegative
+    start_h: NonNegative
+    availability: Annotated[float, Field(gt=0, le=1)]
+
+
+class RoundTrip(Row):
+    """Network round trip between a client region group and a country or group."""
+
+    client_region: str
+    country: str
+    rtt_ms: NonNegative
+
+
+class CountryGroup(Row):
+    id: str
+    """EU, EEA, …"""
+    countries: tuple[str, ...]
