@@ -61,3 +61,23 @@ class Check(Frozen):
     unit: str | None = None
     detail: str | None = None
     """One sentence for a person."""
+
+
+class KnownNames(Frozen):
+    """Every name that a spec may use, per kind: spelling (id or alias, lower-cased) → canonical id."""
+
+    models: dict[str, str]
+    precisions: dict[str, str]
+    engines: dict[str, str]
+    accelerators: dict[str, str]
+    providers: dict[str, str]
+    regions: dict[str, str]
+    """Region names of any provider."""
+    apis: dict[str, str]
+    """API model ids, `provider/model` and offer ids; the canonical form is `provider/model[@region]` or the model id."""
+    profiles: dict[str, str]
+    countries: dict[str, str]
+    """Country codes and groups."""
+    client_regions: dict[str, str]
+    instance_types: dict[str, str]
+    """Instance type names of any provider."""

@@ -39,7 +39,11 @@ class EngineConfig(Frozen):
         """`model/precision[+kv]/engine/accelerator/tpN[ppM][epE][dpD]`."""
         kv = "" if self.kv_precision == "bf16" else f"+kv-{self.kv_precision}"
         par = f"tp{self.tensor_parallel}"
-        for tag, n in (("pp", self.pipeline_parallel), ("ep", self.expert_parallel), ("dp", self.attention_data_parallel)):
+        for tag, n in (
+            ("pp", self.pipeline_parallel),
+            ("ep", self.expert_parallel),
+            ("dp", self.attention_data_parallel),
+        ):
             par += f"{tag}{n}" if n > 1 else ""
         return f"{self.model}/{self.precision}{kv}/{self.engine}/{self.accelerator}/{par}"
 

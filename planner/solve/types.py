@@ -1,0 +1,55 @@
+"""What a solve may answer. No other code looks at an engine's status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class StopReason(StrEnum):
+    OPTIMAL = "optimal"
+    GAP = "gap"
+    NODE_LIMIT = "node_limit"
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class SolveOptions:
+    engine: str = "highs"
+    """highs | scip | cp_sat | glop."""
+    time_limit_s: float = 60.0
+    relative_gap: float = 1e-3
+    absolute_gap: float = 1e-6
+    seed: int = 0
+    node_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A solution within the asked gap. `values` per column, integers rounded; `bound` is on the minimised objective."""
+
+    values: tuple[float, ...]
+    objective: float
+    bound: float
+    stop: StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    """Proven: no solution. `detail` is the engine's own words."""
+
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """Stopped before the gap was reached; `values` is the incumbent if there is one."""
+
+    values: tuple[float, ...] | None
+    objective: float | None
+    bound: float | None
+    stop: StopReason
+
+
+Answer = Solved | Infeasible | Undecided
