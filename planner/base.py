@@ -74,7 +74,7 @@ class KnownNames(Frozen):
     regions: dict[str, str]
     """Region names of any provider."""
     apis: dict[str, str]
-    """API model ids, `provider/model` and offer ids; the canonical form is `provider/model[@region]` or the model id."""
+    """API model ids, `provider/model` and offer ids; canonical: `provider/model[@region]` or the model id."""
     profiles: dict[str, str]
     countries: dict[str, str]
     """Country codes and groups."""

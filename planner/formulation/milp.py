@@ -40,7 +40,7 @@ class Row:
 
 @dataclass
 class Milp:
-    """Minimise Σ_terms Σ_j cost[term][j]·v_j subject to the rows. Infinite bounds are left out of the engine's model."""
+    """Minimise Σ_terms Σ_j cost[term][j]·v_j subject to the rows. Infinite bounds never reach an engine."""
 
     variables: list[Variable] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Milp:
     def row(
         self, family: str, key: Key, terms: Iterable[tuple[int, float]], lower: float = -INF, upper: float = INF
     ) -> None:
-        """Add `lower ≤ Σ coefficient·v ≤ upper`; equal columns are summed, zeros dropped, a row with no bound is left out."""
+        """Add `lower ≤ Σ coefficient·v ≤ upper`; equal columns are summed; without a bound it is left out."""
         if (family, key) in self._rows:
             raise ValueError(f"row {family}{key} exists already")
         if math.isnan(lower) or math.isnan(upper):

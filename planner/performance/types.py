@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from planner.base import Check, Frozen
@@ -115,7 +116,7 @@ class ReplicaCapability(Frozen):
     """(class id, failed checks) of classes that this configuration cannot serve."""
 
     def tpot_s(self, rates: tuple[float, ...], replicas: float) -> float | None:
-        """Mean TPOT at the routed rates: a / (1 − ρ), ρ = Σ x·w / n; None without `idle_iteration_s`, inf when ρ ≥ 1."""
+        """Mean TPOT at the routed rates: a / (1 − ρ), ρ = Σ x·w / n; None without a, inf when ρ ≥ 1."""
         if self.idle_iteration_s is None or replicas <= 0:
             return None
         rho = sum(x * w for x, w in zip(rates, self.work_s, strict=True)) / replicas
@@ -127,3 +128,20 @@ class Refusal(Frozen):
 
     config: EngineConfig
     checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLoad:
+    """A request class as performance sees it; limits in seconds, quantiles as fractions (0.95)."""
+
+    id: str
+    input_tokens: float
+    output_tokens: float
+    cached_input_tokens: float = 0.0
+    ttft_limit_s: float | None = None
+    ttft_quantile: float | None = None
+    tpot_limit_s: float | None = None
+    tpot_quantile: float | None = None
+    rtt_s: float = 0.0
+    max_context_tokens: int | None = None
+    """Longest request that must be admitted; None: 4 × this class, at most the model's limit."""
