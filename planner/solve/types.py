@@ -53,3 +53,11 @@ class Undecided:
 
 
 Answer = Solved | Infeasible | Undecided
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a running solve is, in the programme's own objective; None: not known yet."""
+
+    incumbent: float | None
+    bound: float | None
