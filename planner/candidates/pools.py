@@ -1,0 +1,194 @@
+"""Pools from the catalog's offers and from the machines that the user owns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from planner.base import Check, CheckKind, Confidence, PurchaseOption
+from planner.candidates.places import OWN
+from planner.candidates.types import OptionPrice, Pool, Rejected, SpotTerms
+from planner.catalog.catalog import Catalog
+from planner.catalog.types import InstanceType, Offer
+from planner.spec.types import OwnedMachines, Spec, SpotModel, SpotPolicy
+
+
+def build_pools(spec: Spec, catalog: Catalog) -> tuple[tuple[Pool, ...], tuple[Rejected, ...]]:
+    """All pools in canonical order, and the offers that were set aside with the reason."""
+    offers, rejected = current_offers(catalog)
+    by_pool: dict[str, list[Offer]] = defaultdict(list)
+    for offer in offers:
+        by_pool[offer.pool_id].append(offer)
+    pools = [_pool(pool_id, rows, catalog) for pool_id, rows in sorted(by_pool.items())]
+    finder = _FallbackFinder(pools)
+    with_spot = [_with_spot(pool, finder, spec.policy.spot, catalog) for pool in pools]
+    return tuple(sorted([*with_spot, *owned_pools(spec, catalog)], key=lambda p: p.id)), tuple(rejected)
+
+
+def current_offers(catalog: Catalog) -> tuple[list[Offer], list[Rejected]]:
+    """Offers that may be planned with: a seed price gives way to a current price of the same thing.
+
+    "The same thing" is provider, accelerator and purchase option: the seed articles name no region.
+    """
+    types = {(t.provider, t.name): t for t in catalog.instance_types}
+
+    def thing(offer: Offer) -> tuple[str, str, PurchaseOption]:
+        return offer.provider, types[offer.provider, offer.instance_type].accelerator, offer.option
+
+    current = {thing(o): o for o in catalog.offers if o.confidence != Confidence.SEED}
+    kept: list[Offer] = []
+    rejected: list[Rejected] = []
+    for offer in catalog.offers:
+        newer = current.get(thing(offer)) if offer.confidence == Confidence.SEED else None
+        if newer is None:
+            kept.append(offer)
+        else:
+            check = Check(
+                check="superseded",
+                kind=CheckKind.POLICY,
+                needed="no current price of the same provider, accelerator and option",
+                had=newer.id,
+                detail=f"the seed article's price gives way to {newer.source} of {newer.as_of}",
+            )
+            rejected.append(Rejected(what=offer.id, checks=(check,)))
+    return kept, rejected
+
+
+def _pool(pool_id: str, offers: list[Offer], catalog: Catalog) -> Pool:
+    first = offers[0]
+    kind: InstanceType = catalog.instance_type(first.provider, first.instance_type)
+    provider = catalog.provider(first.provider)
+    region = catalog.region(first.provider, first.region)
+    return Pool(
+        id=pool_id,
+        provider=first.provider,
+        region=first.region,
+        zone=first.zone,
+        instance_type=first.instance_type,
+        accelerator=kind.accelerator,
+        accelerators=kind.accelerators,
+        tensor_parallel_domain=kind.tensor_parallel_domain,
+        interconnect=kind.interconnect,
+        network_gb_per_s=kind.network_gb_per_s,
+        country=region.country if region else None,
+        operator_jurisdiction=None if provider.marketplace else provider.operator_jurisdiction,
+        certifications=provider.certifications,
+        prices=tuple(sorted(map(_price, offers), key=lambda p: p.option.value)),
+        spot=None,
+    )
+
+
+def _price(offer: Offer) -> OptionPrice:
+    return OptionPrice(
+        offer=offer.id,
+        option=offer.option,
+        usd_per_hour=offer.price_usd_per_hour,
+        term_months=offer.term_months,
+        upfront_fraction=offer.upfront_fraction,
+        max_instances=offer.max_instances,
+        source=offer.source,
+        as_of=offer.as_of,
+        confidence=offer.confidence,
+        flags=offer.flags,
+    )
+
+
+class _FallbackFinder:
+    """Finds the on-demand offer that takes over from spot: own pool, then same region, then same place and operator."""
+
+    def __init__(self, pools: Iterable[Pool]) -> None:
+        self._by_place: dict[tuple[str, ...], list[tuple[float, Pool, OptionPrice]]] = defaultdict(list)
+        for pool in pools:
+            price = pool.price(PurchaseOption.ON_DEMAND)
+            if price is not None:
+                entry = (price.usd_per_hour / pool.accelerators, pool, price)
+                self._by_place[pool.accelerator, pool.provider, pool.region].append(entry)
+                if pool.country is not None:
+                    self._by_place[pool.accelerator, "country", pool.country].append(entry)
+
+    def find(self, pool: Pool) -> tuple[float, OptionPrice] | None:
+        """(USD/h per instance of `pool`, offer), or None: nothing that the same rules allow can take over."""
+        own = pool.price(PurchaseOption.ON_DEMAND)
+        if own is not None:
+            return own.usd_per_hour, own
+        near = self._by_place[pool.accelerator, pool.provider, pool.region]
+        far = [
+            e
+            for e in self._by_place[pool.accelerator, "country", pool.country or ""]
+            if e[1].operator_jurisdiction == pool.operator_jurisdiction
+            and set(pool.certifications) <= set(e[1].certifications)
+        ]
+        for entries in (near, far):
+            if entries:
+                per_accelerator, _, price = min(entries, key=lambda e: (e[0], e[1].id))
+                return per_accelerator * pool.accelerators, price
+        return None
+
+
+def _with_spot(pool: Pool, finder: _FallbackFinder, policy: SpotPolicy, catalog: Catalog) -> Pool:
+    """The pool with its spot terms: the policy's figures where given, else the catalog's for this market."""
+    if pool.price(PurchaseOption.SPOT) is None:
+        return pool
+    market = catalog.spot_market(pool.provider, pool.accelerator)
+    fallback = finder.find(pool) if policy.model == SpotModel.FALLBACK else None
+    rate = policy.interruptions_per_up_hour
+    terms = SpotTerms(
+        interruptions_per_up_hour=market.interruptions_per_up_hour if rate is None else rate,
+        start_h=market.start_h if policy.start_h is None else policy.start_h,
+        availability=market.availability if policy.availability is None else policy.availability,
+        fallback_offer=fallback[1].offer if fallback else None,
+        fallback_usd_per_hour=fallback[0] if fallback else None,
+    )
+    return pool.model_copy(update={"spot": terms})
+
+
+def owned_pool_id(machines: OwnedMachines) -> str:
+    """`owned/<country or unknown>/<accelerator>x<accelerators per instance>`."""
+    country = (machines.country or "unknown").lower()
+    return f"owned/{country}/{machines.accelerator}x{machines.accelerators_per_instance}"
+
+
+def owned_pools(spec: Spec, catalog: Catalog) -> list[Pool]:
+    """One pool per kind of machine that `fleet.owned` lists; equal ids get `#2`, `#3`, … in canonical order."""
+    seen: dict[str, int] = defaultdict(int)
+    pools = []
+    key = lambda m: (owned_pool_id(m), m.usd_per_used_hour, m.instances)  # noqa: E731
+    for machines in sorted(spec.fleet.owned, key=key):
+        name = owned_pool_id(machines)
+        seen[name] += 1
+        pool_id = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        pools.append(_owned_pool(pool_id, machines, spec, catalog))
+    return pools
+
+
+def _owned_pool(pool_id: str, machines: OwnedMachines, spec: Spec, catalog: Catalog) -> Pool:
+    accelerator = catalog.accelerator(machines.accelerator)
+    size = machines.accelerators_per_instance
+    price = OptionPrice(
+        offer=f"{pool_id}/{PurchaseOption.OWNED.value}",
+        option=PurchaseOption.OWNED,
+        usd_per_hour=machines.usd_per_used_hour,
+        term_months=0,
+        upfront_fraction=0.0,
+        max_instances=machines.instances,
+        source="fleet.owned of the spec",
+        as_of=spec.policy.price_date or spec.horizon.start or catalog.as_of,
+        confidence=Confidence.LIST,
+    )
+    return Pool(
+        id=pool_id,
+        provider="owned",
+        region=(machines.country or "unknown").lower(),
+        zone="*",
+        instance_type=pool_id.rsplit("/", 1)[1],
+        accelerator=accelerator.id,
+        accelerators=size,
+        tensor_parallel_domain=min(size, 2) if "bridge" in accelerator.link.lower() else size,
+        interconnect=accelerator.link if size > 1 else "none",
+        network_gb_per_s=0.0,
+        country=machines.country,
+        operator_jurisdiction=OWN,
+        certifications=(),
+        prices=(price,),
+        spot=None,
+    )

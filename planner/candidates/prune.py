@@ -1,0 +1,84 @@
+"""Exact reductions (DESIGN §5.6): a column that another one replaces everywhere never leaves a plan better off."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from planner.base import Check, CheckKind
+from planner.candidates.types import Rejected
+from planner.catalog.catalog import Catalog
+from planner.performance.types import ReplicaCapability
+
+
+def covers(better: ReplicaCapability, worse: ReplicaCapability) -> bool:
+    """Whether g/g′ replicas of `better` (size g′ divides g) serve every mix that one of `worse` (size g) serves.
+
+    Sufficient: `better` serves the classes that `worse` serves, and each of its rows is, scaled by g′/g, nowhere above
+    one row of `worse`: Σ x·use′·g′/g ≤ Σ x·use ≤ 1.
+    """
+    g, h = worse.config.accelerators, better.config.accelerators
+    if g % h or any(w and not b for w, b in zip(worse.served, better.served, strict=True)):
+        return False
+    ratio = h / g
+    served = [i for i, w in enumerate(worse.served) if w]
+    return all(
+        any(all(row.use[i] * ratio <= other.use[i] * (1 + 1e-12) for i in served) for other in worse.rows)
+        for row in better.rows
+    )
+
+
+def prune_configs(
+    capabilities: Sequence[ReplicaCapability], catalog: Catalog
+) -> tuple[list[ReplicaCapability], list[Rejected]]:
+    """Configurations on one host that no other one covers, and the covered ones with the one that covers them.
+
+    Compared only inside one model and one quality: a precision that loses more quality never removes one that loses
+    less. Ties fall to the smaller id, so the result does not depend on the order of the input.
+    """
+    groups: dict[str, list[ReplicaCapability]] = defaultdict(list)
+    for capability in capabilities:
+        groups[capability.config.model].append(capability)
+    loss = {p.id: p.quality_loss_percent_high for p in catalog.precisions}
+    kept: list[ReplicaCapability] = []
+    rejected: list[Rejected] = []
+    for _, members in sorted(groups.items()):
+        # Best first: least quality loss is no order of merit here, so smaller and stronger configurations lead.
+        ordered = sorted(members, key=lambda c: (c.config.accelerators, -_strength(c), c.config.id))
+        survivors: list[ReplicaCapability] = []
+        for c in ordered:
+            winner = next((s for s in survivors if _replaces(s, c, loss)), None)
+            if winner is None:
+                survivors = [s for s in survivors if not _drop(s, c, loss, rejected)] + [c]
+            else:
+                rejected.append(_dominated(c, winner))
+        kept += survivors
+    return sorted(kept, key=lambda c: c.config.id), rejected
+
+
+def _drop(old: ReplicaCapability, new: ReplicaCapability, loss: dict[str, float], rejected: list[Rejected]) -> bool:
+    if not _replaces(new, old, loss):
+        return False
+    rejected.append(_dominated(old, new))
+    return True
+
+
+def _replaces(better: ReplicaCapability, worse: ReplicaCapability, loss: dict[str, float]) -> bool:
+    quality = loss[better.config.precision] <= loss[worse.config.precision]
+    kv_quality = loss[better.config.kv_precision] <= loss[worse.config.kv_precision]
+    return quality and kv_quality and covers(better, worse)
+
+
+def _strength(c: ReplicaCapability) -> float:
+    return sum(c.capacity_req_per_s) / c.config.accelerators
+
+
+def _dominated(c: ReplicaCapability, winner: ReplicaCapability) -> Rejected:
+    check = Check(
+        check="dominated_by",
+        kind=CheckKind.POLICY,
+        needed="more capacity per accelerator or better quality than every smaller configuration",
+        had=winner.config.id,
+        detail=f"{winner.config.id} serves at least as much on the same accelerators",
+    )
+    return Rejected(what=c.config.id, checks=(check,))

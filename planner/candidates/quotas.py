@@ -1,0 +1,57 @@
+"""Quotas resolved to the pools and options that they limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from planner.candidates.types import Pool, QuotaRow
+from planner.spec.types import Quota, QuotaMatch, QuotaUnit
+
+
+def matches(pool: Pool, match: QuotaMatch) -> bool:
+    """Whether every field that the quota names is the pool's."""
+    return all(
+        wanted is None or wanted == had
+        for wanted, had in (
+            (match.provider, pool.provider),
+            (match.region, pool.region),
+            (match.zone, pool.zone),
+            (match.country, pool.country),
+            (match.instance_type, pool.instance_type),
+            (match.accelerator, pool.accelerator),
+        )
+    )
+
+
+def describe(match: QuotaMatch) -> str:
+    """`aws/eu-central-1/H100-SXM`, or `everything`."""
+    parts = (match.provider, match.region, match.zone, match.country, match.instance_type, match.accelerator)
+    return "/".join(p for p in parts if p is not None) or "everything"
+
+
+def resolve_quotas(quotas: Iterable[Quota], pools: Sequence[Pool]) -> tuple[tuple[QuotaRow, ...], tuple[str, ...]]:
+    """Rows for known limits in canonical order, and the names of the unknown ones (flagged, no limit)."""
+    rows: list[QuotaRow] = []
+    unknown: list[str] = []
+    for quota in quotas:
+        options = tuple(sorted(set(quota.applies_to)))
+        name = f"{describe(quota.match)}:{'+'.join(options)}"
+        if quota.limit == "unknown":
+            unknown.append(name)
+            continue
+        rows.append(
+            QuotaRow(
+                id=name,
+                pools=tuple(sorted(p.id for p in pools if matches(p, quota.match))),
+                options=options,
+                per_accelerator=quota.unit == QuotaUnit.ACCELERATORS,
+                limit=float(quota.limit),
+            )
+        )
+    rows.sort(key=lambda q: (q.id, q.per_accelerator, q.limit))
+    numbered = [q.model_copy(update={"id": f"{q.id}#{i}"}) for i, q in enumerate(rows, 1)] if _repeats(rows) else rows
+    return tuple(numbered), tuple(sorted(unknown))
+
+
+def _repeats(rows: Sequence[QuotaRow]) -> bool:
+    return len({q.id for q in rows}) < len(rows)

@@ -1,0 +1,53 @@
+"""From a `Problem` to a programme, and from an engine's values back to a `Plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from planner.candidates.types import Plan, Problem
+from planner.formulation import families  # noqa: F401  (registers the constraint families)
+from planner.formulation.extract import extract_plan
+from planner.formulation.families import add_cost
+from planner.formulation.milp import Milp
+from planner.formulation.registry import FAMILIES
+from planner.formulation.sets import Sets
+from planner.formulation.variables import add_variables
+from planner.units import HOURS_PER_MONTH
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A programme with its index sets. Objective in USD per hour; × 730 is USD per month."""
+
+    problem: Problem
+    sets: Sets
+    milp: Milp
+
+    def plan(self, values: Sequence[float]) -> Plan:
+        """The plan that an engine's values describe (one value per column; integers already rounded)."""
+        return extract_plan(self.milp, self.sets, values)
+
+    def cost_terms(self, values: Sequence[float]) -> dict[str, float]:
+        """USD per month by objective term."""
+        return {t: HOURS_PER_MONTH * self.milp.value(b, values) for t, b in sorted(self.milp.terms.items())}
+
+    @cached_property
+    def cost(self) -> dict[int, float]:
+        """The objective as column → USD per hour."""
+        return self.milp.objective()
+
+
+def compile_milp(problem: Problem) -> Compiled:
+    """Build variables, objective and every registered family, in a fixed order.
+
+    Raises ValueError on a coefficient that is no finite number (the catalog and spec rooms let none through).
+    """
+    sets = Sets(problem)
+    milp = Milp()
+    add_variables(milp, sets)
+    add_cost(milp, sets)
+    for family in FAMILIES.values():
+        family.function(milp, sets)
+    return Compiled(problem, sets, milp)

@@ -1,0 +1,219 @@
+"""A plan from an engine's values: whole instances and replicas, and routes that add up exactly."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from planner.base import PurchaseOption
+from planner.candidates.types import ApiUse, Deployment, Plan, Purchase, Route
+from planner.formulation.families import option_terms
+from planner.formulation.milp import Milp
+from planner.formulation.sets import Sets
+from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT
+
+Place = tuple[int, int, str]
+"""(configuration, pool, firm or spot)."""
+TINY = 1e-12
+
+
+def extract_plan(m: Milp, s: Sets, values: Sequence[float]) -> Plan:
+    """Purchases, deployments with their routes in every band, and API volumes.
+
+    Replicas that nothing needs are left out (they cost nothing inside a paid instance and would only confuse).
+    Rates are recomputed so that Σ routed + Σ api is the demand exactly, not only within an engine's tolerance.
+    """
+    replicas = {place: list(counts) for place, counts in _replicas(m, s, values).items()}
+    routes: dict[Place, list[Route]] = defaultdict(list)
+    api_routes: dict[tuple[str, str], list[Route]] = defaultdict(list)
+    for i in range(len(s.services)):
+        for t in range(len(s.slices)):
+            api = _api_shares(m, s, i, t, values)
+            if s.is_covering(i):
+                _trim(s, i, t, api, replicas)
+                _route_covering(s, i, t, api, replicas, routes)
+            else:
+                _route_classes(m, s, i, t, values, replicas, routes)
+            _route_api(s, i, t, api, api_routes)
+    return Plan(
+        purchases=_purchases(m, s, values),
+        deployments=_deployments(s, replicas, routes),
+        api=tuple(
+            ApiUse(request_class=cls, api=api, routes=tuple(found)) for (cls, api), found in sorted(api_routes.items())
+        ),
+    )
+
+
+def _replicas(m: Milp, s: Sets, values: Sequence[float]) -> dict[Place, list[int]]:
+    found: dict[Place, list[int]] = {}
+    for k in s.configs:
+        for seat in k.seats:
+            for name, kind in (("replicas", FIRM_SEAT), ("spot_replicas", SPOT_SEAT)):
+                columns = [m.column(name, (k.index, seat.pool, t)) for t in range(len(s.slices))]
+                counts = [0 if c is None else round(values[c]) for c in columns]
+                if any(counts):
+                    found[k.index, seat.pool, kind] = counts
+    return found
+
+
+def _api_shares(m: Milp, s: Sets, i: int, t: int, values: Sequence[float]) -> dict[tuple[int, str, int], float]:
+    """(class, api, band) → rate [req/s]."""
+    found = {}
+    for a in s.apis_of[i]:
+        for b in s.bands(i, t):
+            column = m.column("api", (i, a.request_class, a.candidate.api, t, b))
+            if column is not None and values[column] > TINY:
+                found[a.request_class, a.candidate.api, b] = values[column] * s.top(i, a.request_class, t)
+    return found
+
+
+def _credit(s: Sets, place: Place) -> float:
+    return s.spot_credit(place[1]) if place[2] == SPOT_SEAT else 1.0
+
+
+def _places(s: Sets, i: int, t: int, replicas: dict[Place, list[int]]) -> list[Place]:
+    return [place for place, counts in sorted(replicas.items()) if s.configs[place[0]].service == i and counts[t] > 0]
+
+
+def _capacity(s: Sets, t: int, place: Place, counts: list[int]) -> float:
+    return s.mix_capacity(s.configs[place[0]], t) * _credit(s, place) * counts[t]
+
+
+def _covering_holds(
+    s: Sets, i: int, t: int, api: dict[tuple[int, str, int], float], replicas: dict[Place, list[int]]
+) -> bool:
+    """serve_demand, spot_limit and spare of a one-class service, recomputed with whole replicas."""
+    (r,) = s.active_classes[i]
+    places = _places(s, i, t, replicas)
+    firm = math.fsum(_capacity(s, t, p, replicas[p]) for p in places if p[2] == FIRM_SEAT)
+    total = firm + math.fsum(_capacity(s, t, p, replicas[p]) for p in places if p[2] == SPOT_SEAT)
+    count = s.spare_count(i)
+    lost = count * max((s.mix_capacity(s.configs[p[0]], t) for p in places), default=0.0)
+    for b in s.bands(i, t):
+        rate = s.rate(i, r, t, b)
+        hosted = rate - math.fsum(v for (_, _, band), v in api.items() if band == b)
+        firm_needed = (1 - s.services[i].max_spot_share) * rate - (rate - hosted)
+        slack = 1e-9 * max(rate, TINY)
+        if hosted > total - (lost if hosted > slack else 0.0) + slack or firm_needed > firm + slack:
+            return False
+    return True
+
+
+def _trim(s: Sets, i: int, t: int, api: dict[tuple[int, str, int], float], replicas: dict[Place, list[int]]) -> None:
+    """Take away replicas that the rows of slice τ do not need, least capable first."""
+    places = _places(s, i, t, replicas)
+    for place in sorted(places, key=lambda p: (s.mix_capacity(s.configs[p[0]], t), p)):
+        while replicas[place][t] > 0:
+            replicas[place][t] -= 1
+            if not _covering_holds(s, i, t, api, replicas):
+                replicas[place][t] += 1
+                break
+
+
+def _route_covering(
+    s: Sets, i: int, t: int, api: dict[tuple[int, str, int], float], replicas: dict[Place, list[int]],
+    routes: dict[Place, list[Route]],
+) -> None:  # fmt: skip
+    """Share the hosted rate over the replicas by capacity, firm ones taking at least what `spot_limit` asks of them."""
+    (r,) = s.active_classes[i]
+    cls = s.request_class(i, r)
+    places = _places(s, i, t, replicas)
+    capacity = {p: _capacity(s, t, p, replicas[p]) for p in places}
+    firm = math.fsum(c for p, c in capacity.items() if p[2] == FIRM_SEAT)
+    total = math.fsum(capacity.values())
+    for b in range(len(cls.band_req_per_s[t])):
+        rate = s.rate(i, r, t, b)
+        taken = math.fsum(v for (_, _, band), v in api.items() if band == b)
+        hosted = rate - taken
+        if hosted <= TINY or total <= 0:
+            continue
+        on_firm = min(firm, max(hosted * firm / total, (1 - s.services[i].max_spot_share) * rate - taken))
+        for p in places:
+            if p[2] == FIRM_SEAT:
+                part = on_firm * capacity[p] / firm
+            else:
+                part = (hosted - on_firm) * capacity[p] / (total - firm)
+            if part > TINY:
+                routes[p].append(Route(request_class=cls.id, slice=t, band=b, req_per_s=part))
+
+
+def _route_classes(
+    m: Milp, s: Sets, i: int, t: int, values: Sequence[float], replicas: dict[Place, list[int]],
+    routes: dict[Place, list[Route]],
+) -> None:  # fmt: skip
+    """Routed rates of several classes, spread over the pools of a configuration by credited replicas."""
+    modelled = s.bands(i, t)
+    for r in s.active_classes[i]:
+        cls = s.request_class(i, r)
+        for b in range(len(cls.band_req_per_s[t])):
+            source = b if b in modelled else modelled[-1]
+            rate = s.rate(i, r, t, b)
+            base = s.rate(i, r, t, source)
+            if rate <= 0 or base <= 0:
+                continue
+            found: dict[tuple[int, str], float] = {}
+            for k in s.configs_of[i]:
+                for kind in (FIRM_SEAT, SPOT_SEAT):
+                    column = m.column("x", (i, r, k.index, kind, t, source))
+                    if column is not None and values[column] > 1e-9:
+                        found[k.index, kind] = values[column] * s.top(i, r, t)
+            api = math.fsum(
+                values[c] * s.top(i, r, t)
+                for a in s.apis_of[i]
+                if a.request_class == r and (c := m.column("api", (i, r, a.candidate.api, t, source))) is not None
+            )
+            hosted = math.fsum(found.values())
+            factor = (base - api) / hosted * (rate / base) if hosted > 0 else 0.0
+            for (k_index, kind), amount in found.items():
+                _spread(s, cls.id, t, b, k_index, kind, amount * factor, replicas, routes)
+
+
+def _spread(
+    s: Sets, cls: str, t: int, b: int, k_index: int, kind: str, amount: float, replicas: dict[Place, list[int]],
+    routes: dict[Place, list[Route]],
+) -> None:  # fmt: skip
+    places = [p for p in sorted(replicas) if p[0] == k_index and p[2] == kind and replicas[p][t] > 0]
+    credits = {p: _credit(s, p) * replicas[p][t] for p in places}
+    total = math.fsum(credits.values())
+    for p, credit in credits.items():
+        if amount * credit > TINY * total:
+            routes[p].append(Route(request_class=cls, slice=t, band=b, req_per_s=amount * credit / total))
+
+
+def _route_api(
+    s: Sets, i: int, t: int, api: dict[tuple[int, str, int], float], api_routes: dict[tuple[str, str], list[Route]]
+) -> None:
+    for (r, name, b), rate in sorted(api.items()):
+        cls = s.request_class(i, r)
+        api_routes[cls.id, name].append(Route(request_class=cls.id, slice=t, band=b, req_per_s=rate))
+
+
+def _purchases(m: Milp, s: Sets, values: Sequence[float]) -> tuple[Purchase, ...]:
+    found = []
+    for p, pool in enumerate(s.pools):
+        for option in sorted(PurchaseOption):
+            counts = tuple(
+                sum(round(values[c]) for c, _ in option_terms(m, s, p, option, t)) for t in range(len(s.slices))
+            )
+            if any(counts):
+                found.append(Purchase(pool=pool.id, option=option, instances=counts))
+    return tuple(found)
+
+
+def _deployments(s: Sets, replicas: dict[Place, list[int]], routes: dict[Place, list[Route]]) -> tuple[Deployment, ...]:
+    found = []
+    for place, counts in sorted(replicas.items()):
+        if any(counts):
+            k = s.configs[place[0]]
+            found.append(
+                Deployment(
+                    service=s.services[k.service].id,
+                    config=k.capability.config.id,
+                    pool=s.pools[place[1]].id,
+                    spot=place[2] == SPOT_SEAT,
+                    replicas=tuple(counts),
+                    routes=tuple(sorted(routes[place], key=lambda x: (x.request_class, x.slice, x.band))),
+                )
+            )
+    return tuple(found)

@@ -1,0 +1,262 @@
+"""Index sets of the programme: configurations, pools, purchase groups, slices and bands, with their coefficients.
+
+Single letters as in docs/design.md: s service, r request class, k configuration of a service, p pool, τ slice, b band.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+
+from planner.base import PurchaseOption
+from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem
+from planner.demand.types import RequestClass, Service
+from planner.performance.types import ReplicaCapability
+from planner.spec.types import SpareDomain, SpotModel
+from planner.units import HOURS_PER_MONTH
+
+FIRM = (PurchaseOption.OWNED, PurchaseOption.RESERVED_3Y, PurchaseOption.RESERVED_1Y, PurchaseOption.ON_DEMAND)
+COMMITMENTS = (PurchaseOption.RESERVED_1Y, PurchaseOption.RESERVED_3Y)
+Group = tuple[PurchaseOption, ...]
+"""Firm options that a service may use in a pool: services of different groups never share an instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A configuration's place in one pool."""
+
+    pool: int
+    group: Group
+    """Empty: no firm option."""
+    spot: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """k: one capability of one service with the pools that can host it."""
+
+    index: int
+    name: str
+    service: int
+    capability: ReplicaCapability
+    seats: tuple[Seat, ...]
+
+    @property
+    def size(self) -> int:
+        """g: accelerators of one replica."""
+        return self.capability.config.accelerators
+
+
+@dataclass(frozen=True, slots=True)
+class ApiColumn:
+    """a for one class: an API that may take its overflow."""
+
+    service: int
+    request_class: int
+    candidate: ApiCandidate
+
+
+class Sets:
+    """Everything a constraint family loops over. Built once from a `Problem`; never changed."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.slices = problem.demand.slices
+        self.services: tuple[Service, ...] = problem.demand.services
+        self.pools: tuple[Pool, ...] = problem.pools
+        self.margin = problem.policy.headroom.forecast_margin
+        self.pool_index = {p.id: i for i, p in enumerate(self.pools)}
+        self.service_index = {s.id: i for i, s in enumerate(self.services)}
+        self.configs = self._configs(problem.candidates)
+        self.apis = self._apis()
+
+    # ---- sets ------------------------------------------------------------------------------------------------
+
+    def _configs(self, candidates: tuple[Candidate, ...]) -> tuple[Config, ...]:
+        grouped: dict[tuple[int, str, ReplicaCapability], list[Candidate]] = defaultdict(list)
+        for c in candidates:
+            grouped[self.service_index[c.service], c.capability.config.id, c.capability].append(c)
+        found: list[Config] = []
+        names: dict[tuple[int, str], int] = defaultdict(int)
+        for (service, name, capability), members in sorted(
+            grouped.items(), key=lambda kv: (kv[0][0], kv[0][1], kv[1][0].pool)
+        ):
+            if not any(capability.served[r] for r in self.active_classes[service]):
+                continue
+            names[service, name] += 1
+            number = names[service, name]
+            seats = tuple(self._seat(c) for c in sorted(members, key=lambda c: c.pool))
+            found.append(Config(len(found), name if number == 1 else f"{name}~{number}", service, capability, seats))
+        return tuple(found)
+
+    def _seat(self, candidate: Candidate) -> Seat:
+        return Seat(
+            pool=self.pool_index[candidate.pool],
+            group=tuple(o for o in FIRM if o in candidate.options),
+            spot=PurchaseOption.SPOT in candidate.options,
+        )
+
+    def _apis(self) -> tuple[ApiColumn, ...]:
+        found = []
+        for a in self.problem.apis:
+            s = self.service_index[a.service]
+            ids = [c.id for c in self.services[s].classes]
+            found.append(ApiColumn(s, ids.index(a.request_class), a))
+        return tuple(found)
+
+    @cached_property
+    def active_classes(self) -> tuple[tuple[int, ...], ...]:
+        """[service] classes with any demand."""
+        return tuple(
+            tuple(r for r, c in enumerate(s.classes) if max(c.sizing_req_per_s, default=0.0) > 0) for s in self.services
+        )
+
+    @cached_property
+    def configs_of(self) -> tuple[tuple[Config, ...], ...]:
+        """[service] its configurations."""
+        return tuple(tuple(k for k in self.configs if k.service == s) for s in range(len(self.services)))
+
+    @cached_property
+    def apis_of(self) -> tuple[tuple[ApiColumn, ...], ...]:
+        """[service] its API columns."""
+        return tuple(tuple(a for a in self.apis if a.service == s) for s in range(len(self.services)))
+
+    def is_covering(self, s: int) -> bool:
+        """One class: routed rates vanish and capacity is a covering row (DESIGN §5.6)."""
+        return len(self.active_classes[s]) == 1
+
+    def bands(self, s: int, t: int) -> tuple[int, ...]:
+        """Bands that can bind: without an API only the top one (a smaller rate scales the top band's routing down)."""
+        weights = self.services[s].band_weights[t]
+        return tuple(range(len(weights))) if self.apis_of[s] else (len(weights) - 1,)
+
+    # ---- coefficients ----------------------------------------------------------------------------------------
+
+    def weight(self, t: int) -> float:
+        """Share of the month that slice τ stands for."""
+        return self.slices[t].hours_per_month / HOURS_PER_MONTH
+
+    def request_class(self, s: int, r: int) -> RequestClass:
+        return self.services[s].classes[r]
+
+    def rate(self, s: int, r: int, t: int, b: int) -> float:
+        """λ[r,τ,b] in req/s."""
+        return self.request_class(s, r).band_req_per_s[t][b]
+
+    def top(self, s: int, r: int, t: int) -> float:
+        """λ of the top band in req/s."""
+        return self.request_class(s, r).band_req_per_s[t][-1]
+
+    def service_rate(self, s: int, t: int, b: int) -> float:
+        """Σ_r λ[r,τ,b]."""
+        return math.fsum(self.rate(s, r, t, b) for r in self.active_classes[s])
+
+    def mix_capacity(self, k: Config, t: int) -> float:
+        """Total rate [req/s] of the top band's mix that one replica serves, forecast margin taken off.
+
+        cap = 1 / (margin · max_j Σ_r use[j,r]·share_r), 0 where a class of the mix is not served.
+        """
+        s = k.service
+        total = self.service_rate(s, t, -1)
+        if total <= 0:
+            return 0.0
+        shares = {r: self.top(s, r, t) / total for r in self.active_classes[s]}
+        if any(share > 0 and not k.capability.served[r] for r, share in shares.items()):
+            return 0.0
+        used = max(math.fsum(row.use[r] * share for r, share in shares.items()) for row in k.capability.rows)
+        return 1.0 / (self.margin * used)
+
+    def replica_limit(self, k: Config, t: int) -> int:
+        """Most replicas of k that a plan needs in slice τ: alone they serve all that k can serve, plus spares."""
+        s = k.service
+        served = [r for r in self.active_classes[s] if k.capability.served[r]]
+        load = max(math.fsum(row.use[r] * self.margin * self.top(s, r, t) for r in served) for row in k.capability.rows)
+        if load <= 0:
+            return 0
+        credit = min((self.spot_credit(seat.pool) for seat in k.seats if seat.spot), default=1.0)
+        return math.ceil(load / credit - 1e-9) + self.spare_count(s)
+
+    def spare_count(self, s: int) -> int:
+        spare = self.services[s].resilience.spare
+        return spare.count if spare is not None and spare.domain == SpareDomain.REPLICA else 0
+
+    def spot_credit(self, p: int) -> float:
+        """Capacity of a spot replica relative to a firm one: 1 − ν·start_h, times the availability if credited."""
+        terms = self.pools[p].spot
+        if terms is None:
+            return 1.0
+        credit = max(0.0, 1.0 - terms.interruptions_per_up_hour * terms.start_h)
+        return credit * terms.availability if self.problem.policy.spot.model == SpotModel.CREDITED else credit
+
+    def spot_usd_per_hour(self, p: int) -> tuple[float, float]:
+        """(held spot, fallback) expected USD per target instance and hour."""
+        pool = self.pools[p]
+        price, terms = pool.price(PurchaseOption.SPOT), pool.spot
+        if price is None or terms is None:
+            raise ValueError(f"pool {pool.id} sells no spot")
+        away = 0.0
+        if self.problem.policy.spot.model == SpotModel.FALLBACK:
+            if terms.fallback_usd_per_hour is None:
+                raise ValueError(f"spot of pool {pool.id} has no fallback")
+            away = (1.0 - terms.availability) * terms.fallback_usd_per_hour
+        return terms.availability * price.usd_per_hour, away
+
+    def sizes(self, p: int, group: Group | None) -> tuple[int, ...]:
+        """Replica sizes that share instances of pool p (group None: the spot instances), ascending."""
+        found = {
+            k.size
+            for k in self.configs
+            for seat in k.seats
+            if seat.pool == p and (seat.spot if group is None else seat.group == group)
+        }
+        return tuple(sorted(found))
+
+    @cached_property
+    def markets(self) -> tuple[tuple[int, Group | None], ...]:
+        """(pool, group) of everything that instances are bought for; group None is spot."""
+        found: set[tuple[int, Group]] = set()
+        spot: set[int] = set()
+        for k in self.configs:
+            for seat in k.seats:
+                if seat.group:
+                    found.add((seat.pool, seat.group))
+                if seat.spot:
+                    spot.add(seat.pool)
+        firm: list[tuple[int, Group | None]] = [*sorted(found)]
+        return tuple(firm + [(p, None) for p in sorted(spot)])
+
+    @cached_property
+    def seats_of(self) -> dict[tuple[int, Group | None], list[Config]]:
+        """(pool, group) → configurations seated there."""
+        found: dict[tuple[int, Group | None], list[Config]] = defaultdict(list)
+        for k in self.configs:
+            for seat in k.seats:
+                if seat.group:
+                    found[seat.pool, seat.group].append(k)
+                if seat.spot:
+                    found[seat.pool, None].append(k)
+        return found
+
+
+def is_divisor_chain(sizes: tuple[int, ...]) -> bool:
+    """Whether each size divides the next: then total size decides whether replicas pack into equal instances."""
+    return all(b % a == 0 for a, b in itertools.pairwise(sizes))
+
+
+def maximal_patterns(sizes: tuple[int, ...], room: int) -> list[tuple[int, ...]]:
+    """All ways to fill one instance of `room` accelerators with replicas of `sizes` to which nothing can be added."""
+    patterns: list[tuple[int, ...]] = []
+
+    def extend(index: int, left: int, counts: tuple[int, ...]) -> None:
+        if index == len(sizes):
+            if not sizes or left < min(sizes):
+                patterns.append(counts)
+            return
+        for n in range(left // sizes[index], -1, -1):
+            extend(index + 1, left - n * sizes[index], (*counts, n))
+
+    extend(0, room, ())
+    return patterns
