@@ -273,15 +273,3 @@ def _features(compiled: Compiled, catalog: Catalog, best_cost: float) -> dict[Fe
                     if column not in found[feature]:
                         add(feature, column, spent / best_cost)
     return {f: e for f, e in sorted(found.items()) if e}
-
-
-__all__ = [
-    "FIRM_SEAT",
-    "Axis",
-    "AxisProgramme",
-    "Signatures",
-    "axis_programme",
-    "bounded",
-    "minimising",
-    "only_options",
-]
