@@ -12,6 +12,7 @@ from planner.candidates.places import place_checks, provider_checks
 from planner.candidates.pools import build_pools
 from planner.candidates.prune import prune_configs
 from planner.candidates.quotas import resolve_quotas
+from planner.candidates.reduce import reduce_pools
 from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem, QuotaRow, Rejected
 from planner.catalog.catalog import Catalog
 from planner.demand.types import Demand, RequestClass, Service
@@ -39,8 +40,12 @@ class Host:
         return cls(pool.accelerator, pool.tensor_parallel_domain, pool.accelerators, pool.network_gb_per_s)
 
 
-def build_problem(spec: Spec, catalog: Catalog, demand: Demand, progress: Progress | None = None) -> Problem:
+def build_problem(
+    spec: Spec, catalog: Catalog, demand: Demand, progress: Progress | None = None, *, reduced: bool = True
+) -> Problem:
     """Everything that a plan may use, and everything refused with all its failed checks.
+
+    `reduced` leaves out pools that another one replaces (same optimum; see `reduce_pools`).
 
     Deterministic: services, pools, candidates and refusals come in canonical order whatever the order of the input.
     """
@@ -60,7 +65,7 @@ def build_problem(spec: Spec, catalog: Catalog, demand: Demand, progress: Progre
         rejected += refused_apis
     used = {c.pool for c in candidates}
     quotas, unknown = resolve_quotas(spec.policy.quotas, pools)
-    return Problem(
+    problem = Problem(
         demand=demand,
         pools=tuple(p for p in pools if p.id in used),
         candidates=tuple(candidates),
@@ -71,6 +76,7 @@ def build_problem(spec: Spec, catalog: Catalog, demand: Demand, progress: Progre
         assumptions=demand.assumptions,
         unknown_quotas=unknown,
     )
+    return reduce_pools(problem, catalog) if reduced else problem
 
 
 def _used_quotas(quotas: Iterable[QuotaRow], used: set[str]) -> list[QuotaRow]:

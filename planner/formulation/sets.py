@@ -76,14 +76,15 @@ class Sets:
     # ---- sets ------------------------------------------------------------------------------------------------
 
     def _configs(self, candidates: tuple[Candidate, ...]) -> tuple[Config, ...]:
-        grouped: dict[tuple[int, str, ReplicaCapability], list[Candidate]] = defaultdict(list)
+        # One k per capability object: pools of equal round trips share it.
+        grouped: dict[tuple[int, str, int], list[Candidate]] = defaultdict(list)
         for c in candidates:
-            grouped[self.service_index[c.service], c.capability.config.id, c.capability].append(c)
+            grouped[self.service_index[c.service], c.capability.config.id, id(c.capability)].append(c)
         found: list[Config] = []
         names: dict[tuple[int, str], int] = defaultdict(int)
-        for (service, name, capability), members in sorted(
-            grouped.items(), key=lambda kv: (kv[0][0], kv[0][1], kv[1][0].pool)
-        ):
+        ordered = sorted(grouped.items(), key=lambda kv: (kv[0][0], kv[0][1], min(c.pool for c in kv[1])))
+        for (service, name, _), members in ordered:
+            capability = members[0].capability
             if not any(capability.served[r] for r in self.active_classes[service]):
                 continue
             names[service, name] += 1
