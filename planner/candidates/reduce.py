@@ -103,7 +103,10 @@ def _prices_no_higher(q: Pool, p: Pool, used: Seats, credited: bool) -> bool:
         if option == PurchaseOption.SPOT:
             if not _spot_no_worse(q, p, credited):
                 return False
-        elif other.usd_per_hour / q.accelerators > mine.usd_per_hour / p.accelerators or other.term_months != mine.term_months or other.upfront_fraction != mine.upfront_fraction:
+            continue
+        dearer = other.usd_per_hour / q.accelerators > mine.usd_per_hour / p.accelerators
+        same_terms = (other.term_months, other.upfront_fraction) == (mine.term_months, mine.upfront_fraction)
+        if dearer or not same_terms:
             return False
     return True
 
