@@ -11,7 +11,7 @@ from enum import StrEnum
 from planner.base import PurchaseOption
 from planner.candidates.places import jurisdiction_class
 from planner.catalog.catalog import Catalog
-from planner.formulation.compile import Compiled
+from planner.formulation.compile import Compiled, compile_milp
 from planner.formulation.families import (
     TERM_OF,
     capacity_terms,
@@ -105,9 +105,11 @@ def with_headroom(compiled: Compiled) -> tuple[Milp, int]:
 
     Σ_k y[r,k,τ] + Σ_a api[r,a,τ,top] ≥ t·λ[r,τ],   margin·Σ_r use·y ≤ credited replicas      ∀ s, τ
 
-    (y is the stressed routing; with one class it is Σ cap·replicas + api ≥ t·λ.) API rates stay as bought.
+    (y is the stressed routing; with one class it is Σ cap·replicas + api ≥ t·λ.) API rates stay as bought. The
+    bounds are wide enough for that demand; the columns of the programme come first and in their order.
     """
-    s, m = compiled.sets, compiled.milp.copy()
+    wide = compile_milp(compiled.problem, stress=MOST_HEADROOM)
+    s, m = wide.sets, wide.milp
     factor = m.add("headroom", (), 1.0, MOST_HEADROOM)
     for i in range(len(s.services)):
         for t in range(len(s.slices)):

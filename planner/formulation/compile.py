@@ -39,12 +39,14 @@ class Compiled:
         return self.milp.objective()
 
 
-def compile_milp(problem: Problem) -> Compiled:
+def compile_milp(problem: Problem, stress: float = 1.0) -> Compiled:
     """Build variables, objective and every registered family, in a fixed order.
+
+    `stress` only widens bounds: the columns are the same for every value.
 
     Raises ValueError on a coefficient that is no finite number (the catalog and spec rooms let none through).
     """
-    sets = Sets(problem)
+    sets = Sets(problem, stress)
     milp = Milp()
     add_variables(milp, sets)
     add_cost(milp, sets)

@@ -62,8 +62,10 @@ class ApiColumn:
 class Sets:
     """Everything a constraint family loops over. Built once from a `Problem`; never changed."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, stress: float = 1.0) -> None:
+        """`stress` widens the bounds so that this multiple of the demand could be served (head-room)."""
         self.problem = problem
+        self.stress = stress
         self.slices = problem.demand.slices
         self.services: tuple[Service, ...] = problem.demand.services
         self.pools: tuple[Pool, ...] = problem.pools
@@ -178,7 +180,7 @@ class Sets:
         if load <= 0:
             return 0
         credit = min((self.spot_credit(seat.pool) for seat in k.seats if seat.spot), default=1.0)
-        return math.ceil(load / credit - 1e-9) + self.spare_count(s)
+        return math.ceil(self.stress * load / credit - 1e-9) + self.spare_count(s)
 
     def spare_count(self, s: int) -> int:
         spare = self.services[s].resilience.spare
