@@ -41,10 +41,10 @@ def serve_demand(m: Milp, s: Sets) -> None:
                     terms = api_terms(m, s, i, r, t, b)
                     if s.is_covering(i):
                         terms += capacity_terms(m, s, i, t, 1.0 / top)
-                        m.row("serve_demand", (i, r, t, b), terms, lower=share)
+                        m.row("serve_demand", (i, r, t, b), terms, lower=share, scale=top)
                     else:
                         terms += [(x, 1.0) for _, _, x in routed(m, s, i, r, t, b)]
-                        m.row("serve_demand", (i, r, t, b), terms, lower=share, upper=share)
+                        m.row("serve_demand", (i, r, t, b), terms, lower=share, upper=share, scale=top)
 
 
 @family("replica_capacity", unit="replicas", relax="buy more replicas or lower the demand")
@@ -225,7 +225,7 @@ def spot_limit(m: Milp, s: Sets) -> None:
                     else:
                         terms += [(x, 1.0) for _, kind, x in routed(m, s, i, r, t, b) if kind == FIRM_SEAT]
                     needed = (1 - service.max_spot_share) * s.rate(i, r, t, b) / top
-                    m.row("spot_limit", (i, r, t, b), terms, lower=needed)
+                    m.row("spot_limit", (i, r, t, b), terms, lower=needed, scale=top)
 
 
 @family("spare", unit="req/s", relax="ask for fewer spares")
@@ -255,7 +255,7 @@ def spare(m: Milp, s: Sets) -> None:
                 theta = _api_share(m, s, i, t, b)
                 if theta is not None:
                     terms.append((theta, share))
-                m.row("spare", (i, t, b), terms, lower=share)
+                m.row("spare", (i, t, b), terms, lower=share, scale=total)
 
 
 def _lose(m: Milp, s: Sets, k: Config, t: int, loss: int, total: float) -> None:
@@ -340,9 +340,9 @@ def budget(m: Milp, s: Sets) -> None:
                     upfront = price.upfront_fraction
                     extra = upfront * (price.term_months / MONTHS_PER_QUARTER - 1.0)
                     bill[column] = bill.get(column, 0.0) + price.usd_per_hour * extra
-    scale = max(limit.usd_per_month / HOURS_PER_MONTH, 1e-6)
+    scale = limit.usd_per_month / HOURS_PER_MONTH or 1.0
     m.row("budget", (limit.basis.value,), [(c, v / scale) for c, v in bill.items()],
-          upper=limit.usd_per_month / HOURS_PER_MONTH / scale)  # fmt: skip
+          upper=limit.usd_per_month / HOURS_PER_MONTH / scale, scale=scale * HOURS_PER_MONTH)  # fmt: skip
 
 
 @family("api_limits", unit="req/s", relax="ask the API provider for a higher rate limit")
@@ -368,7 +368,11 @@ def api_limits(m: Milp, s: Sets) -> None:
                     if limit is not None and terms:
                         scale = max(abs(v) for _, v in terms)
                         m.row(
-                            "api_limits", (api, unit, t, depth), [(c, v / scale) for c, v in terms], upper=limit / scale
+                            "api_limits",
+                            (api, unit, t, depth),
+                            [(c, v / scale) for c, v in terms],
+                            upper=limit / scale,
+                            scale=scale,
                         )
 
 

@@ -32,6 +32,8 @@ class Row:
     coefficients: list[float]
     lower: float
     upper: float
+    scale: float = 1.0
+    """What one unit of the row is in the unit of its family: rows are scaled so that coefficients are near 1."""
 
     @property
     def name(self) -> str:
@@ -66,7 +68,13 @@ class Milp:
         return self._columns.get((family, key))
 
     def row(
-        self, family: str, key: Key, terms: Iterable[tuple[int, float]], lower: float = -INF, upper: float = INF
+        self,
+        family: str,
+        key: Key,
+        terms: Iterable[tuple[int, float]],
+        lower: float = -INF,
+        upper: float = INF,
+        scale: float = 1.0,
     ) -> None:
         """Add `lower ≤ Σ coefficient·v ≤ upper`; equal columns are summed; without a bound it is left out."""
         if (family, key) in self._rows:
@@ -82,7 +90,7 @@ class Milp:
             summed[column] = summed.get(column, 0.0) + coefficient
         kept = {c: v for c, v in summed.items() if v != 0.0}
         self._rows.add((family, key))
-        self.rows.append(Row(family, key, list(kept), list(kept.values()), lower, upper))
+        self.rows.append(Row(family, key, list(kept), list(kept.values()), lower, upper, scale))
 
     def cost(self, term: str, column: int, coefficient: float) -> None:
         """Add to a named objective term."""

@@ -6,6 +6,7 @@ from planner.base import PurchaseOption
 from planner.candidates.types import Problem, QuotaRow, SpotTerms
 from planner.formulation.axes import Axis, axis_programme, bounded, minimising
 from planner.formulation.compile import Compiled, compile_milp
+from planner.formulation.elastic import conflicts, elastic_programme
 from planner.formulation.sets import is_divisor_chain, maximal_patterns
 from planner.solve.engine import SolverChild
 from planner.solve.types import Answer, Infeasible, Solved, SolveOptions
@@ -228,3 +229,28 @@ def test_headroom_grows_to_what_the_money_allows(child: SolverChild) -> None:
 
 def test_nothing_to_buy_is_infeasible_not_free(child: SolverChild) -> None:
     assert isinstance(answer(child, problem((730,), [service(request_class([1.0]))], [], []))[1], Infeasible)
+
+
+def test_a_budget_that_is_too_small_is_named_with_the_missing_amount(child: SolverChild) -> None:
+    p = pool("p", 1, {OD: 1.0})
+    policy = Policy(budget=Budget(usd_per_month=1000.0))
+    seats = [candidate(capability(1, (1.0,)), p)]
+    compiled, found = answer(child, problem((730,), [service(request_class([2.0]))], [p], seats, policy=policy))
+    assert isinstance(found, Infeasible)
+    elastic = elastic_programme(compiled)
+    relaxed = child.solve(elastic.milp, EXACT)
+    assert isinstance(relaxed, Solved)
+    (conflict,) = conflicts(compiled, elastic, relaxed.values)
+    assert (conflict.family, conflict.unit) == ("budget", "USD/month")
+    assert conflict.short_by == pytest.approx(460.0)
+
+
+def test_demand_without_any_place_is_named_with_the_unserved_rate(child: SolverChild) -> None:
+    compiled, found = answer(child, problem((730,), [service(request_class([2.5]))], [], []))
+    assert isinstance(found, Infeasible)
+    elastic = elastic_programme(compiled)
+    relaxed = child.solve(elastic.milp, EXACT)
+    assert isinstance(relaxed, Solved)
+    (conflict,) = conflicts(compiled, elastic, relaxed.values)
+    assert (conflict.family, conflict.keys) == ("serve_demand", ("w/all", "slice 1"))
+    assert conflict.short_by == pytest.approx(2.5)
