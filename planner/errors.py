@@ -32,6 +32,8 @@ class Fault:
     source: str | None = None
     help: str | None = None
     severity: str = "error"
+    file: str | None = None
+    """Name of the file where it is not the spec itself (catalog tables, overlays)."""
 
 
 class PlannerError(Exception):

@@ -48,13 +48,27 @@ class _Named(Protocol):
 T = TypeVar("T", bound=_Named)
 
 
+def spellings(row_id: str, aliases: Iterable[str] = ()) -> tuple[str, ...]:
+    """Every way to write a row's names, lower-cased: as they are, and with spaces or underscores for hyphens.
+
+    `RTX-4090` is also `rtx 4090` and `rtx_4090`.
+    """
+    found: dict[str, None] = {}
+    for name in (row_id, *aliases):
+        low = name.lower()
+        hyphens = low.replace(" ", "-").replace("_", "-")
+        found |= dict.fromkeys((low, hyphens, hyphens.replace("-", " "), hyphens.replace("-", "_")))
+    return tuple(found)
+
+
 def name_index(rows: Iterable[T]) -> dict[str, T]:
-    """Every spelling (id and aliases, lower-cased) → row."""
+    """Every spelling (id and aliases, lower-cased) → row. An id wins over another row's alias."""
     index: dict[str, T] = {}
+    rows = tuple(rows)
     for row in rows:
-        for name in (row.id, *getattr(row, "aliases", ())):
-            index[name.lower()] = row
-    return index
+        for name in spellings(row.id, getattr(row, "aliases", ())):
+            index.setdefault(name, row)
+    return index | {row.id.lower(): row for row in rows}
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
@@ -122,7 +136,7 @@ class Catalog:
 
     @staticmethod
     def _get(kind: str, index: Mapping[str, T], name: str) -> T:
-        row = index.get(name.lower())
+        row = index.get(name.strip().lower())
         if row is None:
             raise UnknownName(kind, name, tuple(index[n].id for n in nearest(name, index)))
         return row

@@ -66,6 +66,10 @@ class InstanceType(Row):
     memory_gib: float | None = None
 
 
+UNUSABLE_FLAGS = frozenset({"spot_not_below_on_demand", "superseded", "not_sold"})
+"""Flags of offers that stay in the catalog but that no plan buys."""
+
+
 class Offer(Row):
     """An instance type in a region under a purchase option at a price."""
 
@@ -82,8 +86,13 @@ class Offer(Row):
     max_instances: Annotated[int, Field(ge=0)] | None = None
     """None: not stated."""
     flags: tuple[str, ...] = ()
-    """What `catalog check` found odd: `spot_not_below_on_demand`, `stale`, …"""
+    """What is odd about it: `spot_not_below_on_demand`, `superseded`, `not_sold`, `spot_far_below_on_demand`, …"""
     note: str | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether a plan may buy it: kept for the record but not for sale, or no market, if False."""
+        return not UNUSABLE_FLAGS.intersection(self.flags)
 
     @property
     def id(self) -> str:
