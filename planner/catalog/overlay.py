@@ -13,7 +13,8 @@ An overlay is a mapping (inline in the spec, or a YAML or JSON file) from table 
       - {id: our-70b, config: our-70b/config.json}
 
 A row replaces the row with the same key and keeps what it does not mention. An offer brings what is missing with it:
-its instance type, region and provider. `source` defaults to `overlay`, `as_of` to the price date, `confidence` to `list`.
+its instance type, region and provider. `source` defaults to `overlay`, `as_of` to the price date and `confidence` to
+`list`.
 """
 
 from __future__ import annotations
