@@ -11,6 +11,7 @@ DAYS_PER_MONTH = HOURS_PER_MONTH / 24.0
 GIB = 2.0**30
 GB = 1e9
 MILLION = 1e6
+MS_PER_S = 1000.0
 
 
 def gb_to_gib(gb: float) -> float:

@@ -42,6 +42,8 @@ class Accelerator(Row):
     """Bidirectional bandwidth of the link per accelerator."""
     host_link_gb_per_s: NonNegative = 64.0
     """One direction to the host (PCIe), or between accelerators without a link."""
+    host_memory_gib: NonNegative | None = None
+    """Memory of the host that holds the weights of a `cpu_offload` row; None: not stated."""
     compute_capability: str | None = None
     """`9.0`, `gfx942`, … as the engines know it."""
     tdp_w: NonNegative | None = None

@@ -29,6 +29,10 @@ class EngineConfig(Frozen):
     max_num_seqs: int = 256
     max_num_batched_tokens: int = 8192
     gpu_memory_utilization: float = 0.9
+    interconnect: str | None = None
+    """Between the accelerators of an instance; None: the accelerator's own link."""
+    network_gb_per_s: float = 0.0
+    """Between instances, per accelerator; set only where the replica spans instances."""
 
     @property
     def accelerators(self) -> int:
@@ -37,7 +41,7 @@ class EngineConfig(Frozen):
 
     @property
     def id(self) -> str:
-        """`model/precision[+kv]/engine/accelerator/tpN[ppM][epE][dpD]`."""
+        """`model/precision[+kv]/engine/accelerator/tpN[ppM][epE][dpD][@interconnect][@network GB/s]`."""
         kv = "" if self.kv_precision == "bf16" else f"+kv-{self.kv_precision}"
         par = f"tp{self.tensor_parallel}"
         for tag, n in (
@@ -46,6 +50,8 @@ class EngineConfig(Frozen):
             ("dp", self.attention_data_parallel),
         ):
             par += f"{tag}{n}" if n > 1 else ""
+        par += f"@{self.interconnect}" if self.interconnect else ""
+        par += f"@{self.network_gb_per_s:g}gb" if self.network_gb_per_s > 0 else ""
         return f"{self.model}/{self.precision}{kv}/{self.engine}/{self.accelerator}/{par}"
 
 

@@ -1,0 +1,239 @@
+"""Memory per accelerator of one engine configuration, the minimum over ranks (FACTS §1).
+
+weights  = (body·b_w·⌈L/PP⌉/L + vision·2 + embeddings·2) / TP        routed experts over all ranks, MLA undivided
+overhead = max(c·max_num_seqs·vocab·4 B, minimum) + MoE + non-torch   by engine version
+pool     = utilization·physical memory − weights − overhead
+fits iff pool ≥ longest context · growing KV bytes + fixed bytes of one request
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.base import Check, CheckKind
+from planner.catalog.types import Accelerator, Engine, EngineOverhead, KvGroup, LlmModel, Precision
+from planner.performance.types import EngineConfig, MemoryFit
+from planner.performance.versions import version_matches
+from planner.units import GIB
+
+BYTES_16_BIT = 2.0
+LOGIT_BYTES = 4.0
+VOCAB_PADDING = 64
+NO_OVERHEAD_ROW = EngineOverhead(
+    versions="*",
+    logits_factor=0.0,
+    minimum_gib=0.75,
+    moe_gib=0.5,
+    non_torch_gib_tp1=0.25,
+    non_torch_gib_tpn=2.1,
+    source="no row for this engine: the floor and non-torch memory of vLLM 0.17-0.19 start-up logs",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KvBytes:
+    """Cache of one attention rank on its fullest pipeline stage, in bytes."""
+
+    growing_per_token: float
+    """Layers whose cache grows with the context."""
+    sliding_per_token: float
+    """Layers that keep a window, per token inside the window."""
+    window: float
+    """Tokens kept (0: no such layer); the widest where a model has several."""
+    state: float
+    """Fixed state per request: recurrent layers."""
+
+    def fixed(self, context_tokens: float) -> float:
+        """Fixed part per request at a context: windows as far as they are filled, and recurrent state."""
+        return self.state + self.sliding_per_token * min(self.window, context_tokens)
+
+
+def attention_ranks(config: EngineConfig) -> int:
+    """Accelerators that share one attention computation: tensor parallel ÷ attention data parallel."""
+    return max(1, config.tensor_parallel // config.attention_data_parallel)
+
+
+def kv_share(group: KvGroup, ranks: int) -> float:
+    """Share of a layer's cache on one rank: KV heads divide, are replicated below one per rank; MLA is undivided."""
+    if group.kv_heads == 0:
+        return 1.0
+    return max(1, -(-group.kv_heads // ranks)) / group.kv_heads
+
+
+def kv_bytes(config: EngineConfig, model: LlmModel, kv_precision: Precision, stages: int | None = None) -> KvBytes:
+    """KV cache geometry per rank.
+
+        growing = Σ over full, MLA and compressed groups of ⌈layers/PP⌉ · elements · share · b_kv
+
+    `stages` replaces the configuration's pipeline stages (1: all layers together). Raises ValueError where the
+    precision is not one for KV.
+    """
+    if kv_precision.kv_bytes is None:
+        raise ValueError(f"{kv_precision.id} is not a KV precision")
+    ranks, stages = attention_ranks(config), stages or config.pipeline_parallel
+    growing = sliding = window = state = 0.0
+    for group in model.shape.kv:
+        layers, share = -(-group.layers // stages), kv_share(group, ranks)
+        per_token = layers * group.elements_per_token * share * kv_precision.kv_bytes
+        if group.kind == "sliding" and group.window:
+            sliding, window = sliding + per_token, max(window, float(group.window))
+        elif group.kind != "linear":
+            growing += per_token
+        state += layers * group.state_elements * group.state_bytes_per_element / ranks
+    return KvBytes(growing, sliding, window, state)
+
+
+def rule_weights_bytes(model: LlmModel, precision: Precision) -> float:
+    """All weights of a checkpoint by the rule: embeddings and vision tower at 16 bit, the rest at b_w bytes."""
+    shape = model.shape
+    wide = max(precision.bytes_per_param, BYTES_16_BIT)
+    kept_wide = shape.embedding_params + shape.vision_params
+    return (shape.total_params - kept_wide) * precision.bytes_per_param + kept_wide * wide
+
+
+def checkpoint_scale(model: LlmModel, precision: Precision) -> float:
+    """What the published checkpoint of a precision weighs, relative to the rule (1 where none is recorded)."""
+    for checkpoint in model.checkpoints:
+        if checkpoint.precision == precision.id:
+            return checkpoint.weights_gib * GIB / rule_weights_bytes(model, precision)
+    return 1.0
+
+
+def weights_bytes_per_rank(config: EngineConfig, model: LlmModel, precision: Precision) -> float:
+    """Weights on the fullest rank, bytes: experts over all ranks of a stage, the rest over the attention ranks.
+
+    Pipeline stages hold ⌈L/PP⌉ layers; the first and the last also hold one embedding (both if tied).
+    """
+    shape, stages = model.shape, config.pipeline_parallel
+    ranks = attention_ranks(config)
+    share = -(-shape.layers // stages) / shape.layers
+    b_w, wide = precision.bytes_per_param, max(precision.bytes_per_param, BYTES_16_BIT)
+    dense = (shape.dense_params - shape.vision_params) * share * b_w / ranks
+    vision = shape.vision_params * wide / ranks
+    experts_per_rank = _experts_per_rank(config, model)
+    experts = shape.moe_layers * share * experts_per_rank * shape.expert_params * b_w
+    sides = 1.0 if stages == 1 or shape.tied_embeddings else 0.5
+    embeddings = shape.embedding_params * sides * wide / ranks
+    return (dense + vision + experts + embeddings) * checkpoint_scale(model, precision)
+
+
+def _experts_per_rank(config: EngineConfig, model: LlmModel) -> float:
+    """Whole-expert equivalents of one layer on one rank."""
+    if model.shape.experts == 0:
+        return 0.0
+    groups = config.expert_parallel
+    return -(-model.shape.experts // groups) / (config.tensor_parallel / groups)
+
+
+def overhead_row(engine: Engine) -> EngineOverhead:
+    """The engine's overhead for the version that plans assume; a conservative row where it has none."""
+    for row in engine.overheads:
+        if version_matches(engine.version, row.versions):
+            return row
+    return engine.overheads[-1] if engine.overheads else NO_OVERHEAD_ROW
+
+
+def overhead_bytes(config: EngineConfig, model: LlmModel, engine: Engine) -> float:
+    """Activation peak, MoE buffers and memory outside the allocator, bytes per accelerator."""
+    row = overhead_row(engine)
+    vocab = -(-model.shape.vocab // VOCAB_PADDING) * VOCAB_PADDING
+    logits = row.logits_factor * config.max_num_seqs * vocab * LOGIT_BYTES
+    moe = row.moe_gib if model.shape.experts else 0.0
+    non_torch = row.non_torch_gib_tp1 if config.accelerators == 1 else row.non_torch_gib_tpn
+    return max(logits, row.minimum_gib * GIB) + (moe + non_torch) * GIB
+
+
+def memory_fit(
+    config: EngineConfig,
+    model: LlmModel,
+    accelerator: Accelerator,
+    engine: Engine,
+    precision: Precision,
+    kv_precision: Precision,
+    longest_context_tokens: float,
+) -> MemoryFit:
+    """Memory of the fullest rank and the KV tokens that one replica holds (FACTS §1).
+
+    `longest_context_tokens`: how far sliding windows are filled. Where weights are offloaded to the host they take no
+    accelerator memory. Raises ValueError where `kv_precision` is not one for KV.
+    """
+    usable = config.gpu_memory_utilization * accelerator.memory_gib_visible * GIB
+    weights = weights_bytes_per_rank(config, model, precision)
+    overhead = overhead_bytes(config, model, engine)
+    kv = kv_bytes(config, model, kv_precision)
+    resident = 0.0 if accelerator.kind == "cpu_offload" else weights
+    pool = usable - resident - overhead
+    fixed = kv.fixed(longest_context_tokens)
+    if kv.growing_per_token:
+        tokens = max(0.0, pool - fixed) / kv.growing_per_token
+    else:
+        tokens = _stateful_tokens(pool, fixed, longest_context_tokens)
+    return MemoryFit(
+        usable_gib_per_gpu=usable / GIB,
+        weights_gib_per_gpu=weights / GIB,
+        overhead_gib_per_gpu=overhead / GIB,
+        kv_pool_gib_per_gpu=pool / GIB,
+        kv_bytes_per_token_per_gpu=kv.growing_per_token,
+        state_bytes_per_request_per_gpu=fixed,
+        kv_cache_tokens=tokens * config.attention_data_parallel,
+    )
+
+
+def _stateful_tokens(pool: float, fixed: float, longest: float) -> float:
+    """Tokens of as many longest requests as their fixed state allows, where nothing grows with the context."""
+    return max(0.0, pool) / fixed * longest if fixed > 0 else 0.0
+
+
+def fits(memory: MemoryFit, longest_context_tokens: float) -> bool:
+    """Whether the pool holds one longest request: pool ≥ context · growing bytes + fixed bytes."""
+    return memory.kv_pool_gib_per_gpu > 0 and memory.kv_pool_gib_per_gpu * GIB >= needed_bytes(
+        memory, longest_context_tokens
+    )
+
+
+def needed_bytes(memory: MemoryFit, context_tokens: float) -> float:
+    """Cache of one request of a length on one rank, bytes."""
+    return context_tokens * memory.kv_bytes_per_token_per_gpu + memory.state_bytes_per_request_per_gpu
+
+
+def memory_checks(
+    memory: MemoryFit, accelerator: Accelerator, longest_context_tokens: float, accelerators: int = 1
+) -> tuple[Check, ...]:
+    """Failed memory checks: `memory` (the weights leave no pool, or none for one longest request), `host_memory`.
+
+    `needed` counts everything that must be resident: weights, overhead and one longest request.
+    """
+    checks: list[Check] = []
+    offloaded = accelerator.kind == "cpu_offload"
+    if not fits(memory, longest_context_tokens):
+        resident = 0.0 if offloaded else memory.weights_gib_per_gpu
+        needed = resident + memory.overhead_gib_per_gpu + needed_bytes(memory, longest_context_tokens) / GIB
+        pool, request = memory.kv_pool_gib_per_gpu, needed_bytes(memory, longest_context_tokens) / GIB
+        why = (
+            f"weights of {resident:.1f} GiB and overhead of {memory.overhead_gib_per_gpu:.1f} GiB exceed the memory"
+            if pool <= 0
+            else f"a request of {longest_context_tokens:.0f} tokens takes {request:.2f} GiB, the pool is {pool:.2f} GiB"
+        )
+        checks.append(
+            Check(
+                check="memory",
+                kind=CheckKind.PHYSICAL,
+                needed=needed,
+                had=memory.usable_gib_per_gpu,
+                unit="GiB per accelerator",
+                detail=f"{why}; usable are {memory.usable_gib_per_gpu:.1f} GiB per accelerator",
+            )
+        )
+    host = accelerator.host_memory_gib
+    if offloaded and host is not None and memory.weights_gib_per_gpu > host:
+        checks.append(
+            Check(
+                check="host_memory",
+                kind=CheckKind.PHYSICAL,
+                needed=memory.weights_gib_per_gpu * accelerators,
+                had=host * accelerators,
+                unit="GiB",
+                detail="offloaded weights must fit in the memory of the host",
+            )
+        )
+    return tuple(checks)
