@@ -25,9 +25,12 @@ class Compiled:
     sets: Sets
     milp: Milp
 
-    def plan(self, values: Sequence[float]) -> Plan:
-        """The plan that an engine's values describe (one value per column; integers already rounded)."""
-        return extract_plan(self.milp, self.sets, values)
+    def plan(self, values: Sequence[float], trim: bool = True) -> Plan:
+        """The plan that an engine's values describe (one value per column; integers already rounded).
+
+        `trim`: leave out replicas that nothing needs (False where head-room is what was asked for).
+        """
+        return extract_plan(self.milp, self.sets, values, trim)
 
     def cost_terms(self, values: Sequence[float]) -> dict[str, float]:
         """USD per month by objective term."""

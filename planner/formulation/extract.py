@@ -18,11 +18,11 @@ Place = tuple[int, int, str]
 TINY = 1e-12
 
 
-def extract_plan(m: Milp, s: Sets, values: Sequence[float]) -> Plan:
+def extract_plan(m: Milp, s: Sets, values: Sequence[float], trim: bool = True) -> Plan:
     """Purchases, deployments with their routes in every band, and API volumes.
 
-    Replicas that nothing needs are left out (they cost nothing inside a paid instance and would only confuse).
-    Rates are recomputed so that Σ routed + Σ api is the demand exactly, not only within an engine's tolerance.
+    With `trim`, replicas that nothing needs are left out (they cost nothing inside a paid instance and would only
+    confuse). Rates are recomputed so that Σ routed + Σ api is the demand exactly, not only within tolerance.
     """
     replicas = {place: list(counts) for place, counts in _replicas(m, s, values).items()}
     routes: dict[Place, list[Route]] = defaultdict(list)
@@ -31,7 +31,8 @@ def extract_plan(m: Milp, s: Sets, values: Sequence[float]) -> Plan:
         for t in range(len(s.slices)):
             api = _api_shares(m, s, i, t, values)
             if s.is_covering(i):
-                _trim(s, i, t, api, replicas)
+                if trim:
+                    _trim(s, i, t, api, replicas)
                 _route_covering(s, i, t, api, replicas, routes)
             else:
                 _route_classes(m, s, i, t, values, replicas, routes)

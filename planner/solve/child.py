@@ -78,10 +78,10 @@ def hint_proto(request: Request) -> Any:
 
     parameters = model_parameters_pb2.ModelSolveParametersProto()
     if request.hint is not None:
-        values = array("d", request.hint)
+        known = [(j, v) for j, v in enumerate(array("d", request.hint)) if v == v]
         hint = parameters.solution_hints.add()
-        hint.variable_values.ids.extend(range(len(values)))
-        hint.variable_values.values.extend(values)
+        hint.variable_values.ids.extend(j for j, _ in known)
+        hint.variable_values.values.extend(v for _, v in known)
     return parameters
 
 

@@ -140,7 +140,8 @@ class SolverChild:
     ) -> Answer:
         """Solve `milp` within `options`.
 
-        `hint`: a value per column to start from; a feasible one also is the incumbent of last resort.
+        `hint`: a value per column to start from (NaN: unknown); a complete feasible one also is the incumbent of
+        last resort.
         `progress` is called with incumbent and bound as the engine finds them (at most ten times a second).
 
         Returns Solved (objective and bound in the programme's own sense, integers whole), Infeasible (proven), or

@@ -51,6 +51,7 @@ class Interpreter:
         if hint is not None and len(hint) != self.arrays.variables:
             raise SolverError(options.engine, f"a hint of {len(hint)} values for {self.arrays.variables} variables")
         self.hint = None if hint is None else self.rounded(hint)
+        """Starting values; NaN where unknown."""
 
     # -- before the engine ---------------------------------------------------------------------------------------
 

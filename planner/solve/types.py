@@ -61,3 +61,10 @@ class Progress:
 
     incumbent: float | None
     bound: float | None
+
+    def times(self, factor: float) -> Progress:
+        """In other units."""
+        return Progress(
+            None if self.incumbent is None else self.incumbent * factor,
+            None if self.bound is None else self.bound * factor,
+        )

@@ -1,0 +1,412 @@
+"""The ranked list: the cheapest plan, the best on every other axis near it, then plans of another kind (DESIGN §6).
+
+    z* = min cost
+    per axis f:   f* = min f  s.t. cost ≤ (1 + within)·z*,   then  min cost  s.t. f ≤ f*, cost ≤ (1 + within)·z*
+    alternatives: min cost  s.t. the signature differs from all seen
+
+Every entry was recomputed by `verify`; what it refuses is not shown. One engine process serves all solves.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, Literal
+
+from planner.base import PurchaseOption
+from planner.candidates.types import Plan
+from planner.catalog.catalog import Catalog
+from planner.errors import Interrupted, SolverError
+from planner.formulation.axes import (
+    Axis,
+    AxisProgramme,
+    Signatures,
+    axis_programme,
+    bounded,
+    minimising,
+    only_options,
+)
+from planner.formulation.compile import Compiled
+from planner.formulation.milp import Milp
+from planner.solve import words
+from planner.solve.arrange import Found, arrange, entries, is_better
+from planner.solve.engine import SolverChild
+from planner.solve.ranking import Baseline, Entry, Rankable, Ranking, RankOptions, Signature, Signer, V
+from planner.solve.types import Answer, Infeasible, Progress, Solved, SolveOptions, StopReason, Undecided
+from planner.units import HOURS_PER_MONTH
+
+SOLVE_SHARE, RANK_SHARE = 0.5, 0.3
+"""Shares of the command's time; what the first does not use goes to the second."""
+LEAST_TIME_S = 0.05
+"""A solve is not begun with less time than this."""
+TRIES = 3
+"""How many refused alternatives end the search for more."""
+NARROWER: tuple[tuple[PurchaseOption, ...], ...] = (
+    tuple(o for o in PurchaseOption if o is not PurchaseOption.SPOT),
+    (PurchaseOption.ON_DEMAND, PurchaseOption.OWNED, PurchaseOption.API),
+    (PurchaseOption.ON_DEMAND,),
+    (PurchaseOption.API,),
+)
+"""What may still be bought while looking for a plan that verification accepts."""
+BASELINES: dict[str, tuple[PurchaseOption, ...]] = {
+    "all_api": (PurchaseOption.API,),
+    "all_on_demand": (PurchaseOption.ON_DEMAND,),
+    "all_reserved": (PurchaseOption.RESERVED_1Y, PurchaseOption.RESERVED_3Y),
+}
+_CLOCKS = (StopReason.TIME_LIMIT, StopReason.INTERRUPTED)
+
+Verify = Callable[[Plan], V]
+OnStage = Callable[[str, Progress], None]
+
+
+@dataclass(frozen=True)
+class CompiledProgramme:
+    """`Compiled` as ranking wants it."""
+
+    compiled: Compiled
+    catalog: Catalog
+
+    @property
+    def milp(self) -> Milp:
+        """The programme."""
+        return self.compiled.milp
+
+    def plan(self, values: Sequence[float], trim: bool = True) -> Plan:
+        """The plan of a solution."""
+        return self.compiled.plan(values, trim)
+
+    def axis(self, axis: Axis) -> AxisProgramme:
+        """The programme of an axis."""
+        return axis_programme(self.compiled, axis)
+
+    def only(self, options: Collection[PurchaseOption]) -> Milp:
+        """Nothing but `options` may be bought."""
+        return only_options(self.compiled, options)
+
+    def short_of(self, options: Collection[PurchaseOption]) -> tuple[str, ...]:
+        """Request classes with demand that no candidate of `options` can serve."""
+        sets, problem = self.compiled.sets, self.compiled.problem
+        served = {
+            (c.service, r)
+            for c in problem.candidates
+            if set(options) & set(c.options)
+            for r, ok in enumerate(c.capability.served)
+            if ok
+        }
+        by_api = {a.request_class for a in problem.apis} if PurchaseOption.API in options else set()
+        found = []
+        for i, service in enumerate(sets.services):
+            for r in sets.active_classes[i]:
+                if (service.id, r) not in served and service.classes[r].id not in by_api:
+                    found.append(service.classes[r].id)
+        return tuple(found)
+
+    def signer(self, best_usd_per_hour: float) -> Signer:
+        """Signatures by shares of the best plan."""
+        return Signatures(self.compiled, self.catalog, best_usd_per_hour)
+
+
+def rank(
+    programme: Rankable,
+    verify: Verify[V],
+    options: RankOptions,
+    child: SolverChild,
+    progress: OnStage | None = None,
+) -> Ranking[V]:
+    """Rank the plans of a programme.
+
+    `verify` recomputes a plan; only plans whose verdict is `ok` are returned. `progress(stage, progress)` is called
+    with incumbents and bounds in USD per month; stages: `solve`, `axis <name>`, `baseline <name>`, `alternative <n>`.
+
+    Ctrl-C after the first plan returns what was found (`interrupted`); before it, Interrupted is raised.
+    Raises SolverError when the search for the cheapest plan fails; later failures become notes.
+    """
+    search: _Search[V] = _Search(programme, verify, options, child, progress)
+    try:
+        outcome = search.cheapest()
+        if outcome is not None:
+            return outcome
+        if options.top > 1:
+            search.axes()
+        search.baselines()
+        if options.top > 1:
+            search.alternatives()
+    except Interrupted:
+        if not search.found:
+            raise
+        search.interrupted = True
+    return search.result()
+
+
+@dataclass
+class _Search(Generic[V]):
+    """The state of one ranking."""
+
+    programme: Rankable
+    verify: Verify[V]
+    options: RankOptions
+    child: SolverChild
+    progress: OnStage | None
+    found: list[Found[V]] = field(default_factory=list)
+    bases: list[Baseline[V]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    bound: float | None = None
+    """USD per hour."""
+    stop: StopReason | None = None
+    deterministic: bool = True
+    interrupted: bool = False
+    started: float = field(default_factory=time.monotonic)
+    best_usd_per_hour: float = math.inf
+    seen: list[Signature] = field(default_factory=list)
+
+    @property
+    def columns(self) -> int:
+        return len(self.programme.milp.variables)
+
+    def remaining_s(self) -> float:
+        """Seconds until ranking must end."""
+        return self.started + (SOLVE_SHARE + RANK_SHARE) * self.options.time_limit_s - time.monotonic()
+
+    # -- solving -------------------------------------------------------------------------------------------------
+
+    def solve(
+        self, stage: str, milp: Milp, limit_s: float, hint: Sequence[float] | None = None, money: bool = True
+    ) -> Answer | None:
+        """One solve; None when no time is left. `money`: the objective is USD per hour and worth reporting.
+
+        Raises Interrupted after Ctrl-C unless an incumbent was kept.
+        """
+        if limit_s < LEAST_TIME_S:
+            self.deterministic = False
+            return None
+        report = self.progress
+        if report is not None:
+            report(stage, Progress(None, None))
+
+        def on_progress(sign: Progress) -> None:
+            if report is not None and money:
+                report(stage, sign.times(HOURS_PER_MONTH))
+
+        options = SolveOptions(
+            engine=self.options.engine,
+            time_limit_s=limit_s,
+            relative_gap=self.options.relative_gap,
+            seed=self.options.seed,
+        )
+        padded = None if hint is None else [*hint, *[math.nan] * (len(milp.variables) - len(hint))]
+        answer = self.child.solve(milp, options, padded, on_progress if report is not None else None)
+        if isinstance(answer, Undecided) and answer.stop in _CLOCKS:
+            self.deterministic = False
+        if isinstance(answer, Undecided) and answer.stop is StopReason.INTERRUPTED:
+            self.interrupted = True
+        return answer
+
+    def share_s(self, solves_left: int) -> float:
+        """A fair part of the remaining time for the next solve."""
+        return self.remaining_s() / max(1, solves_left)
+
+    def admit(self, axis: str, values: Sequence[float], label: str) -> Found[V] | None:
+        """Verify a solution; a refused one becomes a note."""
+        own = tuple(values[: self.columns])
+        plan = self.programme.plan(own, trim=axis != Axis.MOST_HEADROOM)
+        verdict = self.verify(plan)
+        if not verdict.ok:
+            reason = "; ".join(str(v) for v in verdict.violations[:3])
+            self.refused.append(reason)
+            self.notes.append(f"{label}: a plan failed its recomputation and is not shown: {reason}")
+            return None
+        return Found(axis, own, plan, verdict, self.measure(own, plan, verdict))
+
+    def measure(self, values: Sequence[float], plan: Plan, verdict: V) -> dict[Axis, float | None]:
+        """The plan's figure on every axis, from the plan itself where the programme would need extra columns."""
+        figures: dict[Axis, float | None] = {Axis.CHEAPEST: verdict.cost.total_usd_per_month}
+        for axis in (Axis.LEAST_COMMITTED, Axis.LEAST_SPOT, Axis.LEAST_API):
+            programme = self.programme.axis(axis)
+            figures[axis] = programme.sign * programme.milp.value(programme.expression, values) + 0.0
+        figures[Axis.FEWEST_CONFIGURATIONS] = float(len({(d.service, d.config) for d in plan.deployments}))
+        figures[Axis.MOST_HEADROOM] = verdict.headroom_factor
+        return figures
+
+    # -- stages --------------------------------------------------------------------------------------------------
+
+    def cheapest(self) -> Ranking[V] | None:
+        """Find z*; a Ranking where the search ends here (infeasible, undecided, or nothing verifies)."""
+        deadline = self.started + SOLVE_SHARE * self.options.time_limit_s
+        answer = self.solve("solve", self.programme.milp, deadline - self.started)
+        if isinstance(answer, Infeasible):
+            return self._ended("infeasible", answer.detail)
+        if answer is not None:
+            self.stop, self.bound = answer.stop, answer.bound
+            if answer.values is not None and not self._take(answer.values):
+                self._cheapest_that_verifies(deadline)
+        if self.found:
+            return self.result() if self.interrupted else None
+        if self.interrupted:
+            raise Interrupted("interrupted before a plan was found")
+        return self._ended("undecided", "")
+
+    def _take(self, values: Sequence[float]) -> bool:
+        """Make a solution the reference for everything else, if it verifies."""
+        best = self.admit(Axis.CHEAPEST, values, words.NAMES[Axis.CHEAPEST])
+        if best is None:
+            return False
+        milp = self.programme.milp
+        self.best_usd_per_hour = milp.value(milp.objective(), best.values)
+        self.found.append(best)
+        return True
+
+    def _cheapest_that_verifies(self, deadline: float) -> None:
+        """Formulation and verification disagree: narrow the purchase options until a plan stands."""
+        for options in NARROWER:
+            left_s = deadline - time.monotonic()
+            answer = None if self.interrupted else self.solve("solve", self.programme.only(options), left_s)
+            if isinstance(answer, Solved | Undecided) and answer.values is not None and self._take(answer.values):
+                return
+
+    def axes(self) -> None:
+        """The best plan on every other axis within (1 + within)·z*."""
+        wanted = [a for a in Axis if a is not Axis.CHEAPEST]
+        for index, axis in enumerate(wanted):
+            if self.interrupted:
+                return
+            solves_left = 2 * (len(wanted) - index) + len(BASELINES) + self.options.top
+            try:
+                self._axis(axis, solves_left)
+            except SolverError as error:
+                self.notes.append(f"{words.NAMES[axis]}: {error}")
+
+    def _axis(self, axis: Axis, solves_left: int) -> None:
+        name, best = words.NAMES[axis], self.found[0]
+        programme = self.programme.axis(axis)
+        if not programme.expression:
+            self.notes.append(f"{name}: nothing of the kind can be bought, every plan is the same on it")
+            return
+        unlimited = axis is Axis.MOST_HEADROOM and best.measures[axis] is None
+        if unlimited or self._is_lowest(programme, best.values):
+            self.notes.append(f"{name}: the cheapest plan already is ({words.amount(axis, best.measures[axis])})")
+            return
+        cost = self.programme.milp.objective()
+        limit = self.best_usd_per_hour * (1 + self.options.within) + 1e-6
+        near = bounded(programme.milp, "cost", cost, limit)
+        stage = f"axis {name}"
+        first = self.solve(stage, minimising(near, programme.expression), self.share_s(solves_left), best.values, False)
+        values = None if first is None or isinstance(first, Infeasible) else first.values
+        if values is None:
+            self.notes.append(f"{name}: not decided in the time limit")
+            return
+        reached = programme.milp.value(programme.expression, values)
+        fixed = bounded(near, axis.value, programme.expression, reached + max(1e-6, 1e-4 * abs(reached)))
+        second = self.solve(stage, fixed, self.share_s(solves_left - 1), values)
+        if isinstance(second, Solved | Undecided) and second.values is not None:
+            values = second.values
+        entry = self.admit(axis, values, name)
+        if entry is None:
+            return
+        if is_better(axis, entry.measures[axis], best.measures[axis]):
+            self.found.append(entry)
+        else:
+            self.notes.append(
+                f"{name}: nothing better than the cheapest plan ({words.amount(axis, best.measures[axis])}) "
+                f"within {100 * self.options.within:g} %"
+            )
+
+    @staticmethod
+    def _is_lowest(programme: AxisProgramme, values: Sequence[float]) -> bool:
+        """Whether no solution at all can be lower on the axis (only columns that `values` has are looked at)."""
+        lowest = 0.0
+        for column, coefficient in programme.expression.items():
+            if column >= len(values):
+                return False
+            variable = programme.milp.variables[column]
+            lowest += min(coefficient * variable.lower, coefficient * variable.upper)
+        return programme.milp.value(programme.expression, values) <= lowest + 1e-9 * max(1.0, abs(lowest))
+
+    def baselines(self) -> None:
+        """All API, all on-demand, all reserved: costed where they work, with the reason where they do not."""
+        for index, (name, bought) in enumerate(BASELINES.items()):
+            if self.interrupted:
+                return
+            limit_s = self.share_s(len(BASELINES) - index + self.options.top)
+            try:
+                answer = self.solve(f"baseline {name}", self.programme.only(bought), limit_s)
+            except SolverError as error:
+                self.bases.append(Baseline(name, None, None, None, (str(error),)))
+                continue
+            self.bases.append(self._baseline(name, answer))
+
+    def _baseline(self, name: str, answer: Answer | None) -> Baseline[V]:
+        if isinstance(answer, Infeasible):
+            short = self.programme.short_of(BASELINES[name])
+            why = [f"nothing of the kind can serve {what}" for what in short]
+            why = why or ["cannot serve every workload inside its promises and limits"]
+            return Baseline(name, None, None, None, tuple(why))
+        if answer is None or answer.values is None:
+            return Baseline(name, None, None, None, ("not decided in the time limit",))
+        plan = self.programme.plan(answer.values[: self.columns])
+        verdict = self.verify(plan)
+        total = verdict.cost.total_usd_per_month
+        return Baseline(name, plan, verdict, total, tuple(str(v) for v in verdict.violations))
+
+    def alternatives(self) -> None:
+        """Plans of another kind, cheapest first, until the list is full."""
+        signer = self.programme.signer(self.best_usd_per_hour)
+        self.seen += [s for s in (signer.of(f.values) for f in self.found) if s not in self.seen]
+        number, refusals = 0, 0
+        while len(arrange(self.found)) < self.options.top and refusals < TRIES and not self.interrupted:
+            number += 1
+            missing = self.options.top - len(arrange(self.found))
+            milp = signer.forbid(self.programme.milp, self.seen)
+            try:
+                answer = self.solve(f"alternative {number}", milp, self.share_s(missing))
+            except SolverError as error:
+                self.notes.append(f"alternative: {error}")
+                return
+            if isinstance(answer, Infeasible):
+                self.notes.append(
+                    "there is no plan of another kind" if number == 1 else "no further kind of plan exists"
+                )
+                return
+            if answer is None or answer.values is None:
+                self.notes.append("further alternatives were not looked for: the time limit was reached")
+                return
+            signature = signer.of(answer.values[: self.columns])
+            if signature in self.seen:
+                return
+            self.seen.append(signature)
+            entry = self.admit(words.ALTERNATIVE, answer.values, words.ALTERNATIVE)
+            if entry is None:
+                refusals += 1
+            else:
+                self.found.append(entry)
+
+    # -- result --------------------------------------------------------------------------------------------------
+
+    def _ended(self, status: Literal["infeasible", "undecided"], detail: str) -> Ranking[V]:
+        """A search that ends without a plan."""
+        return replace(self.result(), status=status, detail=detail)
+
+    def result(self) -> Ranking[V]:
+        """Everything found so far, arranged."""
+        made: list[Entry[V]] = []
+        if self.found:
+            signer = self.programme.signer(self.best_usd_per_hour)
+            made = entries(self.found, signer, self.bound, self.options.top)
+        ties = [e.title.lower() for e in made if e.tie]
+        notes = list(self.notes)
+        if ties:
+            notes.append(f"a tie with the cheapest plan, within the proven gap of {100 * made[0].gap:.2g} %: "
+                         + "; ".join(ties))  # fmt: skip
+        return Ranking(
+            status="planned",
+            entries=tuple(made),
+            baselines=tuple(self.bases),
+            notes=tuple(dict.fromkeys(notes)),
+            bound_usd_per_month=None if self.bound is None else self.bound * HOURS_PER_MONTH,
+            deterministic=self.deterministic,
+            stop=self.stop,
+            interrupted=self.interrupted,
+            refused=tuple(self.refused),
+        )
