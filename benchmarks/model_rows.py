@@ -478,7 +478,8 @@ MLA_AND_MOE = (
             "cognitivecomputations/DeepSeek-R1-AWQ", "amd/DeepSeek-R1-0528-MXFP4",
         ),
         ("deepseek-r1-671b", "deepseek-r1:671b", "DeepSeek-R1 671B", "DeepSeek R1 671B"),
-        weights=(DEEPSEEK_R1_FP8, DEEPSEEK_R1_INT4), confidence=DERIVED, source="config of DeepSeek-V3, of which it is a further training",
+        weights=(DEEPSEEK_R1_FP8, DEEPSEEK_R1_INT4), confidence=DERIVED,
+        source="config of DeepSeek-V3, of which it is a further training",
     ),
     ModelRow(
         "deepseek-v3.2", "DeepSeek V3.2", "deepseek-ai__DeepSeek-V3.2",

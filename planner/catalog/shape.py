@@ -197,12 +197,13 @@ def describe_config(config: Mapping[str, object]) -> dict[str, object]:
     Parameters in billions. `total_params_b` is the language model; a vision tower comes on top in
     `vision_params_b`. Publishers count active parameters with both embeddings, with
     the output head only, or with none, so all three are given.
-    `kv_bytes_per_token` is at 16 bit, all layers, before any window is full; `kv_bytes_per_token_long` what a further
-    token costs once sliding windows are full; `kv_fixed_bytes_per_request` recurrent state and full windows.
+    `kv_bytes_per_token` is at 16 bit, all layers, before any window is full, keys and values only;
+    `index_bytes_per_token` what a sparse-attention indexer keeps besides; `kv_bytes_per_token_long` what a further
+    token costs in all once sliding windows are full; `kv_fixed_bytes_per_request` recurrent state and full windows.
     """
     shape = shape_from_config(config)
     text_total = shape.total_params - shape.vision_params
-    active = shape.active_params - shape.vision_params
+    active = shape.active_params
     return {
         "architecture": architecture_of(config),
         "total_params_b": text_total / BILLION,
@@ -222,7 +223,8 @@ def describe_config(config: Mapping[str, object]) -> dict[str, object]:
         "experts": shape.experts,
         "experts_per_token": shape.experts_per_token,
         "moe_layers": shape.moe_layers,
-        "kv_bytes_per_token": kv_bytes_per_token(shape),
+        "kv_bytes_per_token": kv_bytes_per_token(shape) - index_bytes_per_token(shape),
+        "index_bytes_per_token": index_bytes_per_token(shape),
         "kv_bytes_per_token_long": sum(2.0 * g.layers * g.elements_per_token for g in shape.kv if grows(g)),
         "kv_fixed_bytes_per_request": kv_fixed_bytes(shape),
         "max_context_tokens": context_limit(config),
@@ -236,8 +238,17 @@ def grows(group: KvGroup) -> bool:
 
 
 def kv_bytes_per_token(shape: ModelShape, bytes_per_element: float = 2.0) -> float:
-    """Cache bytes one token takes over all layers and heads while no sliding window is full (FACTS §1)."""
-    return sum(bytes_per_element * group.layers * group.elements_per_token for group in shape.kv)
+    """Cache bytes one token takes over all layers and heads while no sliding window is full (FACTS §1).
+
+    Keys and values in `bytes_per_element`; the keys of an indexer keep their own format.
+    """
+    keys_and_values = sum(g.layers * (g.elements_per_token - g.index_elements_per_token) for g in shape.kv)
+    return bytes_per_element * keys_and_values + index_bytes_per_token(shape)
+
+
+def index_bytes_per_token(shape: ModelShape) -> float:
+    """Bytes per token that a sparse-attention indexer keeps in all layers, whatever the KV precision."""
+    return sum(2.0 * g.layers * g.index_elements_per_token for g in shape.kv)
 
 
 def kv_fixed_bytes(shape: ModelShape, bytes_per_element: float = 2.0) -> float:

@@ -58,12 +58,12 @@ def latent(r: ConfigReader, h: int, heads: int, *, indexer: bool = False, output
     params: float = (h * q_rank + q_rank + q_rank * q) if q_rank else h * q
     params += h * (rank + rope) + rank + rank * heads * (nope + v_dim) + heads * v_dim * h
     params += h * heads * v_dim if output_gate else 0
-    elements = float(rank + rope)
+    index = 0.0
     if indexer:
         index_dim, index_heads = r.positive("index_head_dim"), r.positive("index_n_heads")
         params += q_rank * index_heads * index_dim + h * index_dim + 2 * index_dim + h * index_heads
-        elements += INDEXER_KEY_ELEMENTS * index_dim / 128
-    return Mixer(params, Kv("mla", 0, elements))
+        index = INDEXER_KEY_ELEMENTS * index_dim / 128
+    return Mixer(params, Kv("mla", 0, rank + rope + index, index_elements_per_token=index))
 
 
 def compressed(r: ConfigReader, h: int, heads: int, ratio: int) -> Mixer:
@@ -81,15 +81,15 @@ def compressed(r: ConfigReader, h: int, heads: int, ratio: int) -> Mixer:
         return Mixer(params, Kv("sliding", 0, float(dim), window))
     overlap = 2 if ratio == 4 else 1
     params += compressor(h, dim, ratio, overlap)
-    elements = float(dim)
+    index = 0.0
     running = 2.0 * overlap * ratio * overlap * dim
     if ratio == 4:
         index_dim, index_heads = r.positive("index_head_dim"), r.positive("index_n_heads")
         params += q_rank * index_heads * index_dim + h * index_heads + compressor(h, index_dim, ratio, overlap)
-        elements += INDEXER_KEY_ELEMENTS * index_dim / 128
+        index = INDEXER_KEY_ELEMENTS * index_dim / 128 / ratio
         running += 2.0 * overlap * ratio * overlap * index_dim
     state = window * dim + 2 * running
-    return Mixer(params, Kv("compressed", 0, elements / ratio, window, state))
+    return Mixer(params, Kv("compressed", 0, dim / ratio + index, window, index, state))
 
 
 def compressor(h: int, dim: int, ratio: int, overlap: int) -> float:
@@ -137,7 +137,8 @@ def mamba2(r: ConfigReader, h: int) -> Mixer:
 def mamba1(r: ConfigReader, h: int) -> Mixer:
     """Mamba (arXiv 2312.00752) with the inner norms of Jamba."""
     inner, state = r.positive("mamba_expand") * h, r.positive("mamba_d_state")
-    kernel, rank = r.positive("mamba_d_conv"), r.positive("mamba_dt_rank", default=-(-h // 16))
+    automatic = r.raw("mamba_dt_rank") in (None, "auto")
+    kernel, rank = r.positive("mamba_d_conv"), -(-h // 16) if automatic else r.positive("mamba_dt_rank")
     params: float = 2 * h * inner + inner * kernel + inner + inner * (rank + 2 * state) + rank * inner + inner
     params += inner * state + inner + inner * h + rank + 2 * state
     return Mixer(params, recurrent(inner, inner * state, inner * (kernel - 1), 4.0))
@@ -145,4 +146,4 @@ def mamba1(r: ConfigReader, h: int) -> Mixer:
 
 def recurrent(heads: int, state: float, conv: float, width: float) -> Kv:
     """A fixed state of `state` elements of `width` bytes and `conv` 16-bit elements of convolution history."""
-    return Kv("linear", heads, 0.0, None, state + conv * 2.0 / width, width)
+    return Kv("linear", heads, state_elements=state + conv * 2.0 / width, state_bytes_per_element=width)

@@ -1,12 +1,12 @@
-"""Decoders of 2019–2023: LayerNorms with bias, two-matrix feed-forwards, parallel blocks, learned positions."""
+"""Decoders of 2019–2023: LayerNorms with bias, two-matrix feed-forwards, learned positions, own names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from planner.catalog.shape_attention import grouped_query
-from planner.catalog.shape_config import ConfigReader
-from planner.catalog.shape_layers import Heads, decoder, heads_of, window_of
+from planner.catalog.shape_config import BAD_VALUE, ConfigReader, fault
+from planner.catalog.shape_layers import Heads, Style, common, decoder, expert_block, heads_of, window_of
 from planner.catalog.shape_parts import Decoder, Experts, Mixer, feed_forward
 
 
@@ -49,11 +49,68 @@ class Classic:
         return extra + (r.positive("vocab_size") if self.head_bias else 0)
 
 
+def gpt_bigcode(r: ConfigReader) -> Decoder:
+    """StarCoder: GPT-2 with one key-value head for all queries."""
+    kv_heads = 1 if r.flag("multi_query", default=True) else heads_of(r).heads
+    return Classic(positions=("n_positions",))(r.renamed({}, num_key_value_heads=kv_heads))
+
+
+def nemotron(r: ConfigReader) -> Decoder:
+    """Nemotron-4 and Minitron: squared ReLU without a gate, LayerNorms with bias, no other bias."""
+    return Classic(attention_bias=False, mlp_bias=False)(r)
+
+
+def qwen(r: ConfigReader) -> Decoder:
+    """The first Qwen: a Llama with query, key and value bias whose stated feed-forward width counts gate and value."""
+    width = r.positive("intermediate_size")
+    if width % 2:
+        raise fault(BAD_VALUE, f"{r.name}: intermediate_size must be even, got {width}", "intermediate_size")
+    return common(Style(qkv_bias=True))(r.renamed({}, intermediate_size=width // 2, use_bias=True))
+
+
+def chatglm(r: ConfigReader) -> Decoder:
+    """ChatGLM 2, 3 and GLM-4 9B in their own field names."""
+    names = {
+        "num_layers": "num_hidden_layers",
+        "padded_vocab_size": "vocab_size",
+        "ffn_hidden_size": "intermediate_size",
+        "multi_query_group_num": "num_key_value_heads",
+        "kv_channels": "head_dim",
+        "add_qkv_bias": "qkv_bias",
+    }
+    return common(Style(qkv_bias=True))(r.renamed(names))
+
+
+def dbrx(r: ConfigReader) -> Decoder:
+    """DBRX: fine-grained experts in every layer, fields nested by part."""
+    attention, experts = r.part("attn_config") or r, r.part("ffn_config") or r
+    flat = r.renamed(
+        {"d_model": "hidden_size", "n_heads": "num_attention_heads", "n_layers": "num_hidden_layers"},
+        num_key_value_heads=attention.positive("kv_n_heads"),
+        intermediate_size=experts.positive("ffn_hidden_size"),
+        num_experts=experts.positive("moe_num_experts"),
+        num_experts_per_tok=experts.positive("moe_top_k"),
+    )
+    return common(Style(blocks=expert_block))(flat)
+
+
+def ernie_moe(r: ConfigReader) -> Decoder:
+    """ERNIE 4.5: shared and routed experts after some dense layers."""
+    names = {
+        "moe_num_experts": "n_routed_experts",
+        "moe_k": "num_experts_per_tok",
+        "moe_num_shared_experts": "n_shared_experts",
+        "moe_layer_start_index": "first_k_dense_replace",
+    }
+    if r.number("moe_layer_interval", default=1) != 1:
+        r.unsupported("moe_layer_interval", r.raw("moe_layer_interval"), ("1",))
+    return common(Style(blocks=expert_block))(r.renamed(names))
+
+
 def falcon(r: ConfigReader) -> Decoder:
     """Falcon: parallel blocks without bias; multi-query unless the new architecture states key-value heads."""
     g = heads_of(r)
     new = r.flag("new_decoder_architecture")
     kv_heads = r.positive("num_kv_heads", default=8) if new else (1 if r.flag("multi_query", default=True) else g.heads)
     style = Classic(attention_bias=False, mlp_bias=False, norms=2 if new else 1)
-    heads = {**r.config, "num_key_value_heads": kv_heads, "use_bias": r.flag("bias")}
-    return style(ConfigReader(heads, outer=r.outer, defaults=r.defaults, name=r.name))
+    return style(r.renamed({}, num_key_value_heads=kv_heads, use_bias=r.flag("bias")))

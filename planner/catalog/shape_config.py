@@ -6,6 +6,7 @@ for. A field that has neither a value nor a default is an error, never a guess.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
@@ -26,6 +27,13 @@ def fault(code: str, message: str, field: str, help_text: str | None = None) -> 
     return InputError([Fault(code=code, message=message, path=field, help=help_text)])
 
 
+def is_whole(value: object) -> bool:
+    """Whether a JSON value is a finite whole number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and value == int(value)
+
+
 class ConfigReader:
     """Fields of one config with the class defaults of its family.
 
@@ -44,9 +52,11 @@ class ConfigReader:
     ) -> None:
         self.config, self.outer, self.defaults, self.name = config, outer or config, defaults or {}, name
 
-    def with_defaults(self, defaults: Mapping[str, object]) -> ConfigReader:
-        """The same config read with the class defaults of a family."""
-        return ConfigReader(self.config, outer=self.outer, defaults=defaults, name=self.name)
+    def renamed(self, names: Mapping[str, str], **more: object) -> ConfigReader:
+        """The same config with fields under other names (`names` maps old to new), and `more` fields on top."""
+        config = {names.get(key, key): value for key, value in self.config.items()} | more
+        defaults = {names.get(key, key): value for key, value in self.defaults.items()}
+        return ConfigReader(config, outer=self.outer, defaults=defaults, name=self.name)
 
     def part(self, key: str) -> ConfigReader | None:
         """A nested mapping of the whole config as a reader of its own, None where absent."""
@@ -76,8 +86,9 @@ class ConfigReader:
             if default is None:
                 self._missing(*keys)
             return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        if not is_whole(value):
             raise fault(BAD_VALUE, f"{self.name}: {keys[0]} must be a whole number, got {value!r}", keys[0])
+        assert isinstance(value, int | float)
         if not minimum <= value < 1e12:
             raise fault(BAD_VALUE, f"{self.name}: {keys[0]} must be at least {minimum}, got {value!r}", keys[0])
         return int(value)
@@ -131,6 +142,16 @@ class ConfigReader:
         found = self.items(*keys, length=length)
         if found is None:
             self._missing(*keys)
+        return found
+
+    def whole_numbers(self, key: str, *, length: int | None = None) -> list[int]:
+        """A list of whole numbers that has to be there; at least `length` long."""
+        found = []
+        for value in self.listed(key, length=length):
+            if not is_whole(value):
+                raise fault(BAD_VALUE, f"{self.name}: {key} must hold whole numbers, got {value!r}", key)
+            assert isinstance(value, int | float)
+            found.append(int(value))
         return found
 
     def unsupported(self, key: str, value: object, known: Sequence[str]) -> NoReturn:

@@ -44,7 +44,7 @@ def latent_heads(r: ConfigReader) -> Heads:
 def deepseek_v4(r: ConfigReader) -> Decoder:
     """Compressed attention in three kinds of layer, hyper-connections, experts in every layer."""
     g = heads_of(r)
-    ratios = r.listed("compress_ratios", length=layer_count(r))
+    ratios = r.whole_numbers("compress_ratios", length=layer_count(r))
     streams = r.positive("hc_mult", default=1)
     mixing_params = 2 * (streams * g.h * (2 * streams + streams * streams) + 2 * streams + streams * streams + 3)
 
@@ -52,7 +52,7 @@ def deepseek_v4(r: ConfigReader) -> Decoder:
         ratio = ratios[layer]
         if ratio not in (0, 4, 128):
             r.unsupported("compress_ratios", ratio, ("0", "4", "128"))
-        return att.compressed(r, g.h, g.heads, int(str(ratio)))
+        return att.compressed(r, g.h, g.heads, ratio)
 
     def blocks(r: ConfigReader, layer: int) -> tuple[float, Experts | None]:
         always, experts = expert_block(r, layer)
@@ -100,8 +100,9 @@ def full_layers(r: ConfigReader, layers: int) -> frozenset[int]:
     if types is not None:
         return frozenset(i for i in range(layers) if types[i] == "full_attention")
     part = r.part("linear_attn_config")
-    listed = part.listed("full_attn_layers") if part else r.listed("layer_types", "linear_attn_config")
-    return frozenset(int(str(i)) - 1 for i in listed)
+    if part is None:
+        r.listed("layer_types", "linear_attn_config")
+    return frozenset(i - 1 for i in (part or r).whole_numbers("full_attn_layers"))
 
 
 def latent_experts(
@@ -218,7 +219,7 @@ def minimax_m3(r: ConfigReader) -> Decoder:
         if sparse is None or frequency is None or not frequency[layer] or plain.kv is None:
             return plain
         dim, index_heads = sparse.positive("sparse_index_dim"), sparse.positive("sparse_num_index_heads")
-        kv = Kv("full", g.kv_heads, plain.kv.elements_per_token + dim)
+        kv = Kv("full", g.kv_heads, plain.kv.elements_per_token + dim, index_elements_per_token=dim)
         return Mixer(plain.params + g.h * dim * (index_heads + 1) + 2 * dim, kv)
 
     return decoder(r, mixing, expert_block)
@@ -342,7 +343,7 @@ def granite_hybrid(r: ConfigReader) -> Decoder:
 def deci(r: ConfigReader) -> Decoder:
     """A Llama with its own number of key-value heads in every layer."""
     g = heads_of(r)
-    counts = [int(str(n)) for n in r.listed("num_key_value_heads_per_layer", length=layer_count(r))]
+    counts = r.whole_numbers("num_key_value_heads_per_layer", length=layer_count(r))
 
     def mixing(r: ConfigReader, layer: int) -> Mixer:
         return att.grouped_query(g.h, g.heads, counts[layer], g.head_dim)

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from planner.catalog.shape_attention import QkNorm, grouped_query
-from planner.catalog.shape_config import ConfigReader
+from planner.catalog.shape_config import BAD_VALUE, ConfigReader, fault
 from planner.catalog.shape_parts import Decoder, Experts, Layer, Mixer, feed_forward
 from planner.catalog.shape_vision import vision_params
 
+MOST_LAYERS = 10_000
+"""A config that states more is broken."""
 Blocks = Callable[[ConfigReader, int], tuple[float, Experts | None]]
 """(reader, layer) → what every token reads in the feed-forward of that layer, and its routed experts."""
 Mixing = Callable[[ConfigReader, int], Mixer]
@@ -30,12 +32,19 @@ def heads_of(r: ConfigReader) -> Heads:
     h = r.positive("hidden_size", "n_embd", "d_model")
     heads = r.positive("num_attention_heads", "n_head")
     kv_heads = r.positive("num_key_value_heads", "num_kv_heads", default=heads)
+    if heads % kv_heads:
+        raise fault(BAD_VALUE, f"{r.name}: {kv_heads} key-value heads do not divide {heads}", "num_key_value_heads")
     return Heads(h, heads, kv_heads, r.positive("head_dim", "attention_head_dim", default=max(1, h // heads)))
 
 
 def layer_count(r: ConfigReader) -> int:
     """Decoder layers, without draft (multi-token prediction) layers."""
-    return r.positive("num_hidden_layers", "n_layer", "n_layers")
+    layers = r.positive("num_hidden_layers", "n_layer", "n_layers")
+    if layers > MOST_LAYERS:
+        raise fault(
+            BAD_VALUE, f"{r.name}: num_hidden_layers is at most {MOST_LAYERS}, got {layers}", "num_hidden_layers"
+        )
+    return layers
 
 
 def tied(r: ConfigReader) -> bool:
@@ -141,7 +150,7 @@ def common(style: Style) -> Callable[[ConfigReader], Decoder]:
 
     def mixing(r: ConfigReader, layer: int) -> Mixer:
         g = heads_of(r)
-        bias = r.flag("attention_bias", "qkv_bias", "use_bias", default=style.qkv_bias)
+        bias = r.flag("attention_bias", "qkv_bias", "use_qkv_bias", "use_bias", "bias", default=style.qkv_bias)
         return grouped_query(
             g.h,
             g.heads,

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.catalog.shape_config import UNSUPPORTED_VALUE, ConfigReader, fault
+from planner.catalog.shape_config import BAD_VALUE, UNSUPPORTED_VALUE, ConfigReader, fault
 from planner.catalog.types import KvGroup, ModelShape
 
 KvKind = Literal["full", "sliding", "mla", "linear", "compressed"]
@@ -24,6 +24,7 @@ class Kv:
     kv_heads: int = 0
     elements_per_token: float = 0.0
     window: int | None = None
+    index_elements_per_token: float = 0.0
     state_elements: float = 0.0
     state_bytes_per_element: float = 2.0
 
@@ -81,6 +82,8 @@ def assemble(decoder: Decoder) -> ModelShape:
     if len(kinds) > 1:
         raise fault(UNSUPPORTED_VALUE, "layers have routed experts of different sizes", "num_experts")
     experts = kinds.pop() if kinds else None
+    if experts and experts.per_token > experts.count:
+        raise fault(BAD_VALUE, f"{experts.per_token} experts per token of {experts.count}", "num_experts_per_tok")
     groups = Counter(mixer.kv for mixer in mixers if mixer.kv)
     return ModelShape(
         layers=len(decoder.layers),
@@ -111,6 +114,7 @@ def kv_group(kv: Kv, layers: int) -> KvGroup:
         kind=kv.kind,
         kv_heads=kv.kv_heads,
         elements_per_token=kv.elements_per_token,
+        index_elements_per_token=kv.index_elements_per_token,
         window=kv.window,
         state_elements=kv.state_elements,
         state_bytes_per_element=kv.state_bytes_per_element,

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from planner.catalog import shape_classic as old
 from planner.catalog import shape_families as fam
-from planner.catalog.shape_classic import Classic, falcon
+from planner.catalog.shape_classic import Classic
 from planner.catalog.shape_config import ConfigReader
 from planner.catalog.shape_layers import Style, common, expert_block
 from planner.catalog.shape_parts import Decoder
@@ -96,6 +97,8 @@ FAMILIES: dict[str, Family] = {
     "deepseek_v4": Family("DeepseekV4ForCausalLM", fam.deepseek_v4),
     "kimi_k2": Family("DeepseekV3ForCausalLM", fam.deepseek),
     "kimi_linear": Family("KimiLinearForCausalLM", fam.kimi_linear),
+    "glm": Family("GlmForCausalLM", common(Style(qkv_bias=True)), HEAD_128),
+    "chatglm": Family("ChatGLMModel", old.chatglm, UNTIED),
     "glm4": Family("Glm4ForCausalLM", common(Style(norms=4)), UNTIED),
     "glm4_moe": Family("Glm4MoeForCausalLM", common(Style(qk_norm="head", blocks=expert_block)), HEAD_128),
     "glm_moe_dsa": Family("GlmMoeDsaForCausalLM", fam.deepseek),
@@ -120,9 +123,24 @@ FAMILIES: dict[str, Family] = {
     "cohere2": Family("Cohere2ForCausalLM", common(Style(norms=1, windows=True)), TIED | {"window_pattern": 4}),
     "smollm3": Family("SmolLM3ForCausalLM", common(Style(windows=True)), TIED),
     "seed_oss": Family("SeedOssForCausalLM", common(Style(qkv_bias=True)), UNTIED),
-    "falcon": Family("FalconForCausalLM", falcon, TIED),
+    "falcon": Family("FalconForCausalLM", old.falcon, TIED),
     "gptj": Family("GPTJForCausalLM", Classic(attention_bias=False, norms=1, head_bias=True), UNTIED),
     "gpt_neox": Family("GPTNeoXForCausalLM", Classic(), UNTIED),
+    "gpt_bigcode": Family("GPTBigCodeForCausalLM", old.gpt_bigcode, TIED),
+    "nemotron": Family("NemotronForCausalLM", old.nemotron),
+    "qwen": Family("QWenLMHeadModel", old.qwen),
+    "baichuan": Family("BaichuanForCausalLM", common(Style())),
+    "internlm": Family("InternLMForCausalLM", common(Style(qkv_bias=True, output_bias=True))),
+    "internlm2": Family("InternLM2ForCausalLM", common(Style())),
+    "minicpm": Family("MiniCPMForCausalLM", common(Style()), TIED),
+    "orion": Family("OrionForCausalLM", common(Style(norm_bias=True))),
+    "stablelm": Family("StableLmForCausalLM", common(Style(norm_bias=True))),
+    "deepseek": Family("DeepseekForCausalLM", common(Style(blocks=expert_block))),
+    "dbrx": Family("DbrxForCausalLM", old.dbrx),
+    "granitemoe": Family("GraniteMoeForCausalLM", common(Style(blocks=expert_block))),
+    "exaone4": Family("Exaone4ForCausalLM", common(Style(qk_norm="head", windows=True))),
+    "ernie4_5": Family("Ernie4_5ForCausalLM", common(Style()), TIED),
+    "ernie4_5_moe": Family("Ernie4_5_MoeForCausalLM", old.ernie_moe, TIED),
     "gpt2": Family("GPT2LMHeadModel", Classic(positions=("n_positions",)), TIED),
     "opt": Family("OPTForCausalLM", Classic(positions=("max_position_embeddings",), position_offset=2), TIED),
     "bloom": Family("BloomForCausalLM", Classic(embedding_norm=True), TIED),
@@ -139,7 +157,13 @@ ARCHITECTURES: dict[str, str] = {family.architecture: kind for kind, family in r
     "Gemma4ForCausalLM": "gemma4_text",
     "llama4": "llama4_text",
     "Llama4ForCausalLM": "llama4_text",
-    "glm": "llama",
+    "glm4v_moe_text": "glm4_moe",
+    "glm4v_moe": "glm4_moe",
+    "qwen2_vl": "qwen2",
+    "qwen2_vl_text": "qwen2",
+    "qwen2_5_vl": "qwen2",
+    "qwen2_5_vl_text": "qwen2",
+    "BaiChuanForCausalLM": "baichuan",
     "kimi_k3": "kimi_linear",
     "KimiK3ForConditionalGeneration": "kimi_linear",
     "kimi_k25": "kimi_k2",

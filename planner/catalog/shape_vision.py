@@ -8,21 +8,24 @@ from __future__ import annotations
 from planner.catalog.shape_config import ConfigReader
 from planner.catalog.shape_parts import feed_forward
 
+GATED = ("pixtral", "gemma4_vision", "qwen2_5_vl")
+"""Towers whose feed-forward has a gate."""
+
 
 def vision_params(r: ConfigReader, text_hidden: int) -> float:
     """Vision tower and projector, 0.0 where the config has no `vision_config`.
 
     A transformer encoder of `depth` layers with patch embedding, positions and a projector to the text width. Gated
-    feed-forward for Pixtral, Gemma 4 and Llama-like towers, two matrices else.
+    feed-forward for the towers of GATED, two matrices else.
     """
     v = r.part("vision_config")
     if v is None:
         return 0.0
-    h = v.positive("hidden_size", "vt_hidden_size", "mm_hidden_size", default=1024)
+    h = v.positive("embed_dim", "hidden_size", "vt_hidden_size", "mm_hidden_size", default=1024)
     depth = v.positive("depth", "num_hidden_layers", "vt_num_hidden_layers", default=24)
     width = v.positive("intermediate_size", "vt_intermediate_size", default=4 * h)
     inner = v.positive("qkv_hidden_size", default=h)
-    gated = v.text("model_type", default="") in ("pixtral", "gemma4_vision")
+    gated = v.text("model_type", default="") in GATED
     layer = 4 * h * inner + feed_forward(h, width, gated=gated, bias=not gated) + 4 * h
     patch = v.positive("patch_size", default=14)
     channels = v.positive("in_channels", "num_channels", default=3)

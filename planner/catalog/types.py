@@ -139,6 +139,8 @@ class KvGroup(Frozen):
     """0: not sharded by tensor parallelism (MLA latent)."""
     elements_per_token: NonNegative = 0.0
     """Cache elements per token and layer over all heads (K and V together)."""
+    index_elements_per_token: NonNegative = 0.0
+    """Part of `elements_per_token` that holds the keys of a sparse-attention indexer, in 16-bit elements."""
     window: int | None = None
     """Tokens kept by a sliding-window layer."""
     state_elements: NonNegative = 0.0
@@ -180,8 +182,9 @@ class ModelShape(Frozen):
 
     @property
     def active_params(self) -> float:
-        """Per token, with embeddings as stored."""
-        return self.embedding_params + self.dense_params + self.moe_layers * self.experts_per_token * self.expert_params
+        """Read per text token, with embeddings as stored; without the vision tower."""
+        routed = self.moe_layers * self.experts_per_token * self.expert_params
+        return self.embedding_params + self.dense_params - self.vision_params + routed
 
 
 class Checkpoint(Frozen):
