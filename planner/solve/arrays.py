@@ -84,6 +84,14 @@ class Arrays:
 
         return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
 
+    def largest_activity(self) -> float:
+        """Largest Σ |coefficient|·max(|lower|, |upper|) of a row or bound of a variable; needs finite bounds."""
+        import numpy as np
+
+        reach = np.maximum(np.abs(self.lower), np.abs(self.upper))
+        sums = np.bincount(self.row_of, np.abs(self.coefficient) * reach[self.column_of], minlength=self.rows)
+        return float(max(sums.max(initial=0.0), reach.max(initial=0.0)))
+
     def activity(self, values: Floats) -> Floats:
         """[m] A·v."""
         import numpy as np

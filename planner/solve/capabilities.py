@@ -8,6 +8,9 @@ from planner.errors import SolverError
 from planner.solve.arrays import Arrays
 from planner.solve.types import SolveOptions
 
+MAX_INTEGER_ACTIVITY = 2.0**31
+"""CP-SAT 9.15 certifies wrong optima where the terms of a row sum to more (google/or-tools issue 5293)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Capability:
@@ -59,6 +62,8 @@ def check_capability(arrays: Arrays, options: SolveOptions) -> Capability:
         refusal = "needs whole-number coefficients and row bounds"
     elif capability.integral_rows_only and not arrays.is_bounded():
         refusal = "needs finite bounds on every variable"
+    elif capability.integral_rows_only and arrays.largest_activity() >= MAX_INTEGER_ACTIVITY:
+        refusal = f"is not reliable where a row can sum to 2^31 (here {arrays.largest_activity():.2g})"
     elif options.node_limit is not None and not capability.node_limit:
         refusal = "has no node limit"
     if refusal:

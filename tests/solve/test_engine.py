@@ -238,6 +238,10 @@ def test_cp_sat_refuses_what_it_answers_wrongly(child: SolverChild, knapsack: Mi
         child.solve(one_variable(integer=False, upper=3.0), cp_sat)
     with pytest.raises(SolverError, match="finite bounds"):
         child.solve(one_variable(), cp_sat)
+    wide = one_variable(upper=5e5)
+    wide.row("sum", (), [(0, 5000.0)], lower=1.0)
+    with pytest.raises(SolverError, match="sum to 2\\^31"):
+        child.solve(wide, cp_sat)
     knapsack.row("half", (), [(0, 0.5)], upper=1.0)
     with pytest.raises(SolverError, match="whole-number"):
         child.solve(knapsack, cp_sat)
