@@ -12,7 +12,9 @@ C1xx catalog rows, U1xx usage of a command, E1xx solving.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +74,51 @@ class Interrupted(PlannerError):
     """The user pressed Ctrl-C."""
 
     exit_code = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What an error code stands for: a title, and what to do about it when the fault itself has no better help."""
+
+    title: str
+    help: str
+
+
+SPEC_CODES: Mapping[str, Code] = MappingProxyType(
+    {
+        "S101": Code("the file cannot be read", "give the path of a workload file, or - for standard input"),
+        "S102": Code(
+            "the file is too large", "a workload file is at most 5 MB; put large tables into catalog overlays"
+        ),
+        "S103": Code("the file is not text", "save the file as UTF-8 text"),
+        "S104": Code("the file is empty", "`planner init` writes a starter file"),
+        "S105": Code("the file is not YAML", "check quotes, brackets and indentation at the place shown"),
+        "S106": Code("the file holds several documents", "keep one document: remove everything after the second ---"),
+        "S107": Code("the file is too large once its aliases are expanded", "write the repeated parts out, or fewer"),
+        "S108": Code("the file is nested too deeply", "a workload file needs fewer than ten levels"),
+        "S109": Code("the file is not a mapping", "a workload file starts with schema_version, name and workloads"),
+        "S110": Code("a key is given twice", "keep one of the two"),
+        "S111": Code("a YAML feature that a workload file does not use", "write plain keys and values"),
+        "S201": Code("unknown field", "`planner schema` lists every field"),
+        "S202": Code("wrong kind of value", "`planner schema` says what each field takes"),
+        "S203": Code("not a quantity", "write a number, or a number with a unit such as 500ms, 40M or 95%"),
+        "S204": Code("out of range", "the unit of a number is in the name of its field"),
+        "S205": Code("a required field is missing", "`planner schema` lists the required fields"),
+        "S206": Code("fields that exclude each other", "keep one of them"),
+        "S207": Code("not one of the choices", "choose one of the words listed"),
+        "S208": Code("values that contradict each other", "change one of them"),
+        "S209": Code("shares do not add up to 1", "the shares of a workload's classes add up to 1"),
+        "S210": Code(
+            "not a traffic profile", "give 24 weights (hours of a day) or 168 (hours of a week, Monday first)"
+        ),
+        "S211": Code("no traffic, so nothing to plan", "give a rate or volume greater than 0"),
+        "S212": Code("a name is used twice", "rename one of them"),
+        "S213": Code("not a date", "write a date as 2027-01-31"),
+        "S214": Code("not a usable name", "use letters, digits, spaces, '.', '_' and '-'"),
+        "S301": Code("a name that the catalog does not know", "`planner catalog list` shows every known name"),
+        "S302": Code("unknown time zone", "use a name of the tz database such as Europe/Berlin, or UTC"),
+        "S303": Code("a name that the file does not define", "use the name of a class of one of the workloads"),
+        "S401": Code("not supported yet", "leave the field out or give its neutral value"),
+    }
+)
+"""Every code of the spec room; each has a test."""

@@ -6,6 +6,7 @@ by `spec.quantities` before these types see them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -18,6 +19,28 @@ Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class NameOf:
+    """Marks a text as a name of one of the kinds of `base.KnownNames`, or as a name that people choose."""
+
+    kind: str
+
+
+ModelName = Annotated[str, NameOf("models")]
+PrecisionName = Annotated[str, NameOf("precisions")]
+EngineName = Annotated[str, NameOf("engines")]
+AcceleratorName = Annotated[str, NameOf("accelerators")]
+ProviderName = Annotated[str, NameOf("providers")]
+RegionName = Annotated[str, NameOf("regions")]
+ApiName = Annotated[str, NameOf("apis")]
+ProfileName = Annotated[str, NameOf("profiles")]
+CountryName = Annotated[str, NameOf("countries")]
+ClientRegionName = Annotated[str, NameOf("client_regions")]
+InstanceTypeName = Annotated[str, NameOf("instance_types")]
+OwnName = Annotated[str, NameOf("own")]
+"""Chosen by the writer of the file; becomes part of ids."""
 
 
 class Terminal(StrEnum):
@@ -42,36 +65,51 @@ class TokenVolume(Frozen):
 
 
 class LengthClass(Frozen):
-    name: str
+    name: OwnName
     share: Annotated[float, Field(gt=0, le=1)]
     """Share of the workload's requests; the shares of a workload add up to 1."""
     input_tokens: Positive
+    """Prompt tokens of a request."""
     output_tokens: Positive
+    """Generated tokens of a request."""
 
 
 class TokenDistribution(Frozen):
     mean: Positive
+    """Mean tokens per request."""
     p95: Positive | None = None
+    """Tokens of a request at the 95th percentile."""
 
 
 class Traffic(Frozen):
     """Exactly one way to say how much, and one way to say how long the requests are."""
 
     peak_req_per_s: NonNegative | None = None
+    """Mean rate in the busiest hour of the profile, in requests per second."""
     mean_req_per_s: NonNegative | None = None
+    """Mean rate over all hours, in requests per second."""
     requests_per_month: NonNegative | None = None
+    """Requests in a month of 730 hours."""
     tokens_per_month: TokenVolume | None = None
+    """Prompt and generated tokens in a month of 730 hours."""
     tokens_per_day: TokenVolume | None = None
+    """Prompt and generated tokens in a day."""
     peak_to_mean: Annotated[float, Field(ge=1)] | None = None
-    profile: str | tuple[NonNegative, ...] | None = None
+    """Busiest hour ÷ mean. Default: from the profile, which is reshaped to meet it where both are given."""
+    profile: ProfileName | tuple[NonNegative, ...] | None = None
     """Catalog id, or 24 / 168 weights (hour of day / of week). Default: flat."""
     timezone: str = "UTC"
+    """Time zone of the profile, a name of the tz database."""
     dispersion_10s: Annotated[float, Field(ge=1)] = 1.0
     """Index of dispersion of arrivals at 10 s; 1 = Poisson."""
     classes: tuple[LengthClass, ...] | None = None
+    """Length mix: request classes with their share."""
     input_tokens: Positive | TokenDistribution | None = None
+    """Prompt tokens of a request, or {mean, p95}."""
     output_tokens: Positive | TokenDistribution | None = None
+    """Generated tokens of a request, or {mean, p95}."""
     cached_input_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of prompt tokens found in a prefix cache: saves prefill work, never KV."""
 
 
 class Percentile(StrEnum):
@@ -93,14 +131,22 @@ class Slo(Frozen):
     """Latency promises; at most one percentile per metric. None given = throughput only."""
 
     ttft_p50_ms: Positive | None = None
+    """time to first token at the median, in milliseconds, e.g. 1500"""
     ttft_p90_ms: Positive | None = None
+    """time to first token at the 90th percentile, in milliseconds, e.g. 1500"""
     ttft_p95_ms: Positive | None = None
+    """time to first token at the 95th percentile, in milliseconds, e.g. 1500"""
     ttft_p99_ms: Positive | None = None
+    """time to first token at the 99th percentile, in milliseconds, e.g. 1500"""
     tpot_p50_ms: Positive | None = None
+    """time per output token at the median, in milliseconds, e.g. 40"""
     tpot_p90_ms: Positive | None = None
+    """time per output token at the 90th percentile, in milliseconds, e.g. 40"""
     tpot_p95_ms: Positive | None = None
+    """time per output token at the 95th percentile, in milliseconds, e.g. 40"""
     tpot_p99_ms: Positive | None = None
-    client_region: str | None = None
+    """time per output token at the 99th percentile, in milliseconds, e.g. 40"""
+    client_region: ClientRegionName | None = None
     """Adds the network round trip to TTFT."""
 
     def limit(self, metric: Literal["ttft", "tpot"]) -> tuple[Percentile, float] | None:
@@ -113,9 +159,9 @@ class Slo(Frozen):
 
 
 class Sovereignty(Frozen):
-    countries: tuple[str, ...] | None = None
+    countries: tuple[CountryName, ...] | None = None
     """Where data may be processed: country codes and groups (EU, EEA, US, …). None: anywhere."""
-    operator_jurisdictions: tuple[str, ...] | None = None
+    operator_jurisdictions: tuple[CountryName, ...] | None = None
     """Whose law the operator may be under. None: any."""
     certifications: tuple[str, ...] = ()
     """Required of the provider or API."""
@@ -129,17 +175,23 @@ class SpareDomain(StrEnum):
 
 class Spare(Frozen):
     count: Annotated[int, Field(ge=0)] = 1
+    """How many may fail at once while the demand is still served."""
     domain: SpareDomain = SpareDomain.REPLICA
+    """What fails: a replica, an instance or a zone."""
 
 
 class Resilience(Frozen):
     spare: Spare | None = None
+    """Spare capacity. Default: none."""
     survive_loss_of: tuple[Literal["zone", "region", "provider", "spot"], ...] = ()
+    """What may be lost as a whole."""
     serve_fraction: Fraction = 1.0
+    """Share of demand that must still be served after such a loss."""
 
 
 class Purchase(Frozen):
     options: tuple[PurchaseOption, ...] = tuple(PurchaseOption)
+    """How capacity may be paid for. Default: every way."""
     max_spot_share: Fraction | None = None
     """Default 0.5 with an SLO, 1.0 without."""
 
@@ -155,19 +207,30 @@ class Tenancy(StrEnum):
 
 
 class Workload(Frozen):
-    name: str
+    name: OwnName
+    """Unique in the file."""
     kind: WorkloadKind = WorkloadKind.ONLINE
-    models: tuple[str, ...]
+    """online: requests with promises; batch: a volume per day."""
+    models: Annotated[tuple[ModelName, ...], Field(min_length=1)]
     """Acceptable models (`model: x` is read as `models: [x]`); canonical catalog ids once `load_spec` is done."""
-    precisions: tuple[str, ...] | None = None
-    kv_precisions: tuple[str, ...] = ("bf16",)
-    engines: tuple[str, ...] | None = None
+    precisions: Annotated[tuple[PrecisionName, ...], Field(min_length=1)] | None = None
+    """Acceptable weight precisions. Default: the checkpoint's native one and fp8; 4 bit and below only when listed."""
+    kv_precisions: Annotated[tuple[PrecisionName, ...], Field(min_length=1)] = ("bf16",)
+    """Acceptable precisions of the KV cache."""
+    engines: Annotated[tuple[EngineName, ...], Field(min_length=1)] | None = None
+    """Acceptable inference engines. Default: the catalog's production engines."""
     max_context_tokens: Count | None = None
+    """Longest request to be admitted. Default: the longest class × 4, at most the model's limit."""
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
+    """Engine setting: share of the accelerator's memory that the engine may take."""
     max_num_seqs: Count | None = None
-    api_equivalents: tuple[str, ...] = ()
+    """Engine setting: most sequences decoded together. Default: the engine's."""
+    api_equivalents: tuple[ApiName, ...] = ()
+    """API models that may stand in. Default: none."""
     tenancy: Tenancy = Tenancy.SHARED
+    """Whether workloads with the same model and rules share replicas."""
     traffic: Traffic
+    """How much, and how long the requests are."""
     slo: Slo = Slo()
     sovereignty: Sovereignty = Sovereignty()
     resilience: Resilience = Resilience()
@@ -181,18 +244,19 @@ class BudgetBasis(StrEnum):
 
 class Budget(Frozen):
     usd_per_month: NonNegative
+    """Most that a month may cost."""
     basis: BudgetBasis = BudgetBasis.AMORTISED
 
 
 class QuotaMatch(Frozen):
     """Every given field must match; a field left out matches anything."""
 
-    provider: str | None = None
-    region: str | None = None
+    provider: ProviderName | None = None
+    region: RegionName | None = None
     zone: str | None = None
-    country: str | None = None
-    instance_type: str | None = None
-    accelerator: str | None = None
+    country: CountryName | None = None
+    instance_type: InstanceTypeName | None = None
+    accelerator: AcceleratorName | None = None
 
 
 class QuotaUnit(StrEnum):
@@ -214,8 +278,10 @@ class Quota(Frozen):
 
 
 class ProviderPolicy(Frozen):
-    allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
+    allow: Annotated[tuple[ProviderName, ...], Field(min_length=1)] | None = None
+    """Only these providers. Default: all."""
+    deny: tuple[ProviderName, ...] = ()
+    """None of these providers."""
     max_count: Count | None = None
     """At most so many different providers (clouds and API providers together)."""
 
@@ -250,37 +316,49 @@ class OpsOverhead(Frozen):
 
 class Headroom(Frozen):
     forecast_margin: Annotated[float, Field(ge=1)] = 1.0
+    """Sizing rates are multiplied by this; money is not."""
     target_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
+    """Most of a replica's measured capacity that is planned with."""
     estimate_quantile: Annotated[float, Field(gt=0, lt=1)] = 0.7
+    """Which quantile of an estimate's error band is planned with."""
 
 
 class Policy(Frozen):
     budget: Budget | None = None
     quotas: tuple[Quota, ...] = ()
+    """Limits over sets of purchases. Absent = no limit, 0 = none, unknown = flagged."""
     providers: ProviderPolicy = ProviderPolicy()
-    estimators: tuple[Estimator, ...] = tuple(Estimator)
+    estimators: Annotated[tuple[Estimator, ...], Field(min_length=1)] = tuple(Estimator)
+    """Which performance figures are trusted."""
     spot: SpotPolicy = SpotPolicy()
     max_configurations: Count | None = None
+    """At most so many different configurations in use."""
     ops_overhead: OpsOverhead = OpsOverhead()
     headroom: Headroom = Headroom()
     price_date: date | None = None
+    """Prices as of this day. Default: the catalog's date."""
 
 
 class OwnedMachines(Frozen):
-    accelerator: str
+    accelerator: AcceleratorName
     accelerators_per_instance: Count = 1
+    """Accelerators of one machine."""
     instances: Count = 1
-    country: str | None = None
+    """Machines."""
+    country: CountryName | None = None
+    """Where they stand. None: unknown, so no workload with a country rule may use them."""
     usd_per_used_hour: NonNegative = 0.0
     """Operating cost of one instance for one used hour; the purchase is sunk."""
 
 
 class Fleet(Frozen):
     owned: tuple[OwnedMachines, ...] = ()
+    """Machines that are there and paid for."""
 
 
 class CatalogChoice(Frozen):
     path: str | None = None
+    """Folder of a catalog. Default: the one shipped with planner."""
     overlays: tuple[str | dict[str, object], ...] = ()
     """Catalog fragments: paths of YAML files, or the same mapping written inline."""
 
@@ -288,24 +366,35 @@ class CatalogChoice(Frozen):
 class Measured(Frozen):
     """A trusted measurement of one replica. Three kinds: rates, a capacity per class, or the TPOT row's figures."""
 
-    model: str
-    accelerator: str
+    model: ModelName
+    accelerator: AcceleratorName
     tensor_parallel: Count = 1
+    """Accelerators that share each layer."""
     pipeline_parallel: Count = 1
-    precision: str
-    engine: str | None = None
+    """Groups of layers."""
+    precision: PrecisionName
+    engine: EngineName | None = None
     class_: Annotated[str | None, Field(alias="class")] = None
+    """Request class that `capacity_req_per_s` was measured with. None: every class."""
     prefill_tok_per_s: Positive | None = None
+    """Prompt tokens per second of one replica inside its latency limits; with decode_tok_per_s."""
     decode_tok_per_s: Positive | None = None
-    capacity_req_per_s: NonNegative | None = None
+    """Generated tokens per second of one replica inside its latency limits; with prefill_tok_per_s."""
+    capacity_req_per_s: Positive | None = None
+    """Requests per second of one replica inside its latency limits."""
     idle_iteration_ms: Positive | None = None
+    """Iteration time of an idle replica; with work_s_per_request."""
     work_s_per_request: Positive | None = None
+    """Replica time that one request takes; with idle_iteration_ms."""
     source: str | None = None
+    """Where the figure is from."""
 
 
 class Spec(Frozen):
     schema_version: Literal[1]
-    name: str
+    """Version of this file format: 1."""
+    name: OwnName
+    """Name of the review."""
     horizon: Horizon = Horizon()
     workloads: Annotated[tuple[Workload, ...], Field(min_length=1)]
     policy: Policy = Policy()

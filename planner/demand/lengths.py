@@ -1,0 +1,150 @@
+"""How many requests a workload makes and how long they are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from planner.spec.types import TokenDistribution, TokenVolume, Traffic, Workload
+from planner.units import DAYS_PER_MONTH, SECONDS_PER_MONTH
+
+DEFAULT_OUTPUT_TOKENS = 300.0
+"""Generated tokens of a request where only volumes are given; the prompt keeps the ratio of the volumes."""
+WEIGHTS = (0.6, 0.3, 0.1)
+"""Shares of the classes that a length distribution is split into, shortest first."""
+STEEP_WEIGHTS = (0.6, 0.35, 0.05)
+"""The same where a tenth of the requests at the p95 would outweigh the mean."""
+STEEP_RATIO = 9.0
+"""p95 ÷ mean from which that is so."""
+_Z = (0.2533471031357997, 1.2815515655446004)
+"""Standard normal quantiles at 0.6 and 0.9."""
+_Z95 = 1.6448536269514722
+_LARGEST_LOG_NORMAL = math.exp(_Z95**2 / 2.0)
+"""p95 ÷ mean of a log-normal is at most e^(z²/2) = 3.87, reached at σ = z."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLengths:
+    """One class of a workload: `share` of its requests have these lengths (tokens)."""
+
+    name: str
+    share: float
+    input_tokens: float
+    output_tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """A workload's classes (shares add up to 1) and how often they come: exactly one rate is given."""
+
+    classes: tuple[ClassLengths, ...]
+    mean_req_per_s: float | None
+    peak_req_per_s: float | None
+    """Mean rate of the busiest hour."""
+    assumptions: tuple[str, ...] = ()
+
+
+def requests_of(workload: Workload) -> Requests:
+    """Rates and classes of a workload.
+
+    Volumes in tokens are kept exactly: the rate follows from the input volume, and the output lengths, which agree with
+    it within the tolerance that the spec checks, are scaled to the output volume.
+    """
+    traffic = workload.traffic
+    volume = _volume_per_s(traffic)
+    if volume is None:
+        mean = traffic.mean_req_per_s
+        if traffic.requests_per_month is not None:
+            mean = traffic.requests_per_month / SECONDS_PER_MONTH
+        return Requests(_classes(traffic, 1.0), mean, traffic.peak_req_per_s)
+    inputs, outputs, assumptions = _means(workload.name, traffic, volume)
+    rate = volume.input / inputs
+    scale = volume.output / (rate * outputs)
+    filled = traffic.model_copy(
+        update={
+            "input_tokens": inputs if traffic.input_tokens is None else traffic.input_tokens,
+            "output_tokens": outputs if traffic.output_tokens is None else traffic.output_tokens,
+        }
+    )
+    return Requests(_classes(filled, scale), rate, None, assumptions)
+
+
+def _volume_per_s(traffic: Traffic) -> TokenVolume | None:
+    """Tokens per second, where the volume is given in tokens."""
+    if traffic.tokens_per_month is not None:
+        volume, per = traffic.tokens_per_month, SECONDS_PER_MONTH
+    elif traffic.tokens_per_day is not None:
+        volume, per = traffic.tokens_per_day, SECONDS_PER_MONTH / DAYS_PER_MONTH
+    else:
+        return None
+    return TokenVolume(input=volume.input / per, output=volume.output / per)
+
+
+def _mean(value: float | TokenDistribution | None) -> float | None:
+    return value.mean if isinstance(value, TokenDistribution) else value
+
+
+def _means(name: str, traffic: Traffic, volume: TokenVolume) -> tuple[float, float, tuple[str, ...]]:
+    """Mean input and output tokens of a request, derived from the volume's ratio where they are not given."""
+    if traffic.classes:
+        inputs = math.fsum(c.share * c.input_tokens for c in traffic.classes)
+        return inputs, math.fsum(c.share * c.output_tokens for c in traffic.classes), ()
+    given = _mean(traffic.input_tokens), _mean(traffic.output_tokens)
+    ratio = volume.input / volume.output
+    if given[0] is not None:
+        return given[0], given[1] if given[1] is not None else given[0] / ratio, ()
+    if given[1] is not None:
+        return given[1] * ratio, given[1], ()
+    inputs = DEFAULT_OUTPUT_TOKENS * ratio
+    line = (
+        f"{name}: no lengths given, so requests of {inputs:.6g} input and {DEFAULT_OUTPUT_TOKENS:g} output tokens, "
+        "the ratio of the volumes"
+    )
+    return inputs, DEFAULT_OUTPUT_TOKENS, (line,)
+
+
+def _classes(traffic: Traffic, output_scale: float) -> tuple[ClassLengths, ...]:
+    if traffic.classes:
+        total = math.fsum(c.share for c in traffic.classes)
+        return tuple(
+            ClassLengths(c.name, c.share / total, c.input_tokens, c.output_tokens * output_scale)
+            for c in sorted(traffic.classes, key=lambda c: c.name)
+        )
+    sides = (traffic.input_tokens, traffic.output_tokens)
+    weights = STEEP_WEIGHTS if any(_is_steep(side) for side in sides) else WEIGHTS
+    columns = [_levels(side, weights) for side in sides]
+    if all(len(set(levels)) == 1 for levels in columns):
+        return (ClassLengths("all", 1.0, columns[0][0], columns[1][0] * output_scale),)
+    return tuple(
+        ClassLengths(name, weight, i, o * output_scale)
+        for name, weight, i, o in zip(("short", "middle", "long"), weights, *columns, strict=True)
+    )
+
+
+def _is_steep(side: float | TokenDistribution | None) -> bool:
+    return isinstance(side, TokenDistribution) and side.p95 is not None and side.p95 > STEEP_RATIO * side.mean
+
+
+def _levels(side: float | TokenDistribution | None, weights: tuple[float, ...]) -> tuple[float, ...]:
+    """Lengths of the three classes, shortest first; their weighted mean is the mean.
+
+    Up to a p95 of 3.87 × the mean: the conditional means of the log-normal with that mean and p95 over its shares,
+    m·(Φ(z₊ − σ) − Φ(z₋ − σ))/f with σ = z₉₅ − √(z₉₅² − 2 ln(p95/m)). Beyond it no log-normal has that p95: the longest
+    class is at the p95, which is the median of the longest tenth, and the others share the rest.
+    """
+    if not isinstance(side, TokenDistribution) or side.p95 is None:
+        value = side.mean if isinstance(side, TokenDistribution) else float(side or 0.0)
+        return (value,) * 3
+    ratio = side.p95 / side.mean
+    if ratio <= _LARGEST_LOG_NORMAL and weights is WEIGHTS:
+        sigma = _Z95 - math.sqrt(max(0.0, _Z95**2 - 2.0 * math.log(max(1.0, ratio))))
+        cuts = (0.0, _phi(_Z[0] - sigma), _phi(_Z[1] - sigma), 1.0)
+        return tuple(side.mean * (cuts[k + 1] - cuts[k]) / weights[k] for k in range(3))
+    top = weights[2]
+    rest = (side.mean - top * side.p95) / (1.0 - top)
+    return rest, rest, side.p95
+
+
+def _phi(z: float) -> float:
+    """Standard normal distribution function."""
+    return 0.5 * math.erfc(-z / math.sqrt(2.0))

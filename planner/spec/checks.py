@@ -1,0 +1,327 @@
+"""Rules over several fields of a mapping. Each notes its faults; none stops the reading."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from planner.base import Frozen
+from planner.spec import support
+from planner.spec.nodes import Mapping as MappingNode
+from planner.spec.nodes import Scalar
+from planner.spec.nodes import Sequence as SequenceNode
+from planner.spec.reader import Check, Reading, suggestions
+from planner.spec.types import (
+    Horizon,
+    Measured,
+    Policy,
+    ProviderPolicy,
+    Resilience,
+    Slo,
+    Spare,
+    Spec,
+    SpotPolicy,
+    TokenDistribution,
+    TokenVolume,
+    Traffic,
+    Workload,
+)
+
+RATES = ("peak_req_per_s", "mean_req_per_s", "requests_per_month")
+VOLUMES = ("tokens_per_month", "tokens_per_day")
+WAYS = (*RATES, *VOLUMES, "trace")
+LENGTHS = ("input_tokens", "output_tokens")
+LARGEST_REQ_PER_S = 1e6
+"""More than the whole world asks for today: taken for a slip in the unit."""
+VOLUME_TOLERANCE = 0.01
+"""How far the request rates that follow from the input and from the output volume may differ."""
+LARGEST_P95_TO_MEAN = 19.0
+"""At most one request in 20 is longer than the p95, so the p95 cannot reach 20 × the mean."""
+
+
+def check_traffic(reading: Reading) -> None:
+    """One way to say how much, one to say how long, and the two agree."""
+    ways = reading.given(*WAYS)
+    if not ways:
+        help_ = f"give one of {', '.join(WAYS[:-1])}"
+        reading.fault("S205", "traffic does not say how much", reading.owner, help_)
+    for extra in ways[1:]:
+        help_ = f"keep one of {' and '.join(ways)}; peak_to_mean shapes a mean rate into a peak"
+        message = f"{extra} and {ways[0]} both say how much"
+        reading.fault("S206", message, reading.key_place(extra), help_)
+    _check_amount(reading)
+    _check_lengths(reading, ways)
+    if len(ways) == 1 and ways[0] in VOLUMES:
+        _check_agreement(reading, ways[0])
+    support.check_profile(reading)
+    _check_profile(reading)
+    _check_timezone(reading)
+
+
+def _check_amount(reading: Reading) -> None:
+    for key in RATES:
+        rate = reading.number(key)
+        if rate == 0.0:
+            reading.fault("S211", f"{key} is 0, so there is nothing to plan", reading.value_place(key))
+        elif rate is not None and key != "requests_per_month" and rate > LARGEST_REQ_PER_S:
+            help_ = "the unit is requests per second; requests_per_month takes a monthly figure"
+            message = f"{key} must be at most {LARGEST_REQ_PER_S:g}"
+            reading.fault("S204", message, reading.value_place(key), help_)
+
+
+def check_volume(reading: Reading) -> None:
+    """A volume of nothing is no workload; neither is one side alone."""
+    sides = {key: reading.number(key) for key in ("input", "output")}
+    if sides["input"] == 0.0 and sides["output"] == 0.0:
+        reading.fault("S211", f"{reading.what} is 0, so there is nothing to plan", reading.owner)
+        return
+    for key, value in sides.items():
+        if value == 0.0:
+            help_ = "every request reads a prompt and generates at least one token"
+            reading.fault("S204", f"{key} must be greater than 0", reading.value_place(key), help_)
+
+
+def _check_lengths(reading: Reading, ways: tuple[str, ...]) -> None:
+    lengths = reading.given(*LENGTHS)
+    if reading.given("classes"):
+        for key in lengths:
+            help_ = "keep classes, or input_tokens and output_tokens"
+            reading.fault("S206", f"{key} and classes both say how long requests are", reading.key_place(key), help_)
+        _check_shares(reading)
+    elif len(lengths) < 2 and ways and not set(ways) & {*VOLUMES, "trace"}:
+        missing = " and ".join(k for k in LENGTHS if k not in lengths)
+        help_ = "give input_tokens and output_tokens, or classes"
+        reading.fault("S205", f"traffic does not say how long requests are: {missing} is missing", reading.owner, help_)
+
+
+def _check_shares(reading: Reading) -> None:
+    classes = reading.values.get("classes")
+    if not isinstance(classes, tuple):
+        return
+    if not classes:
+        reading.fault("S202", "classes must not be an empty list", reading.value_place("classes"))
+        return
+    total = math.fsum(c.share for c in classes)
+    if abs(total - 1.0) > 1e-6:
+        help_ = f"they add up to {total:.6g}"
+        reading.fault("S209", "the shares of classes must add up to 1", reading.key_place("classes"), help_)
+    _unique(reading, "classes", "class")
+
+
+def _mean_length(reading: Reading, side: str) -> float | None:
+    """Mean tokens per request as far as the lengths tell."""
+    classes = reading.values.get("classes")
+    if isinstance(classes, tuple) and classes:
+        return math.fsum(c.share * getattr(c, side) for c in classes)
+    value = reading.values.get(side)
+    if isinstance(value, TokenDistribution):
+        return value.mean
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _check_agreement(reading: Reading, way: str) -> None:
+    """Requests = input volume ÷ input tokens = output volume ÷ output tokens."""
+    volume = reading.values.get(way)
+    inputs, outputs = _mean_length(reading, "input_tokens"), _mean_length(reading, "output_tokens")
+    if not isinstance(volume, TokenVolume) or inputs is None or outputs is None:
+        return
+    by_input, by_output = volume.input / inputs, volume.output / outputs
+    if abs(by_input - by_output) > VOLUME_TOLERANCE * max(by_input, by_output):
+        message = (
+            f"{way} and the lengths contradict each other: the input volume makes {by_input:.6g} requests, "
+            f"the output volume {by_output:.6g}"
+        )
+        ratio = volume.input / volume.output
+        help_ = f"the volumes are {ratio:.4g} input tokens per output token, the lengths {inputs / outputs:.4g}"
+        reading.fault("S208", message, reading.value_place(way), f"{help_}; leave one of the lengths out")
+
+
+def check_distribution(reading: Reading) -> None:
+    """p95 between the mean and what a mean allows."""
+    mean, p95 = reading.number("mean"), reading.number("p95")
+    if mean is None or p95 is None:
+        return
+    if p95 < mean:
+        reading.fault("S208", f"p95 ({p95:g}) is below the mean ({mean:g})", reading.value_place("p95"))
+    elif p95 > LARGEST_P95_TO_MEAN * mean:
+        help_ = "one request in 20 of that length would alone exceed the mean"
+        message = f"p95 ({p95:g}) is more than {LARGEST_P95_TO_MEAN:g} × the mean ({mean:g})"
+        reading.fault("S208", message, reading.value_place("p95"), help_)
+
+
+def _check_profile(reading: Reading) -> None:
+    profile = reading.values.get("profile")
+    place = reading.value_place("profile")
+    ratio = reading.number("peak_to_mean")
+    if isinstance(profile, tuple):
+        if len(profile) not in (24, 168):
+            reading.fault("S210", f"profile has {len(profile)} weights, not 24 or 168", place)
+        elif sum(profile) == 0.0:
+            reading.fault("S210", "every weight of profile is 0", place)
+        elif ratio is not None and max(profile) > min(profile):
+            most = len(profile) / profile.count(max(profile))
+            if ratio > most:
+                message = f"peak_to_mean must be at most {most:g}: the profile's busiest level lasts that share of time"
+                reading.fault("S208", message, reading.value_place("peak_to_mean"), "give a narrower peak in profile")
+    elif ratio is not None and ratio > 24.0 and not isinstance(profile, str):
+        message = "peak_to_mean must be at most 24: a day has 24 hours"
+        reading.fault("S204", message, reading.value_place("peak_to_mean"))
+
+
+def _check_timezone(reading: Reading) -> None:
+    zone = reading.values.get("timezone")
+    if not isinstance(zone, str):
+        return
+    known = time_zones()
+    found = known.get(zone.lower())
+    if found:
+        reading.values["timezone"] = found
+        return
+    near = suggestions(zone, known)
+    place = reading.value_place("timezone")
+    reading.fault("S302", f"unknown time zone '{zone}'", place, f"did you mean {' or '.join(near)}?" if near else None)
+
+
+@cache
+def time_zones() -> Mapping[str, str]:
+    """Lower-cased name → name of every zone of the tz database."""
+    import zoneinfo
+
+    return MappingProxyType({name.lower(): name for name in sorted(zoneinfo.available_timezones())})
+
+
+def check_slo(reading: Reading) -> None:
+    """One percentile per metric."""
+    for metric in ("ttft", "tpot"):
+        keys = reading.given(*(k for k in reading.node.entries if k.startswith(f"{metric}_p")))
+        for extra in keys[1:]:
+            help_ = "keep the one that was promised"
+            message = f"{extra} and {keys[0]} promise the same metric at two percentiles"
+            reading.fault("S208", message, reading.key_place(extra), help_)
+
+
+def check_workload(reading: Reading) -> None:
+    """Kind, and a context that admits the workload's own requests."""
+    support.check_kind(reading)
+    options = reading.node.get("purchase")
+    if isinstance(options, MappingNode):
+        listed = options.get("options")
+        if isinstance(listed, SequenceNode) and not listed.items:
+            place = options.entries["options"].value.place
+            reading.fault("S202", "options must not be an empty list", place, "leave it out to allow every option")
+    limit, traffic = reading.number("max_context_tokens"), reading.values.get("traffic")
+    if limit is None or not isinstance(traffic, Traffic):
+        return
+    for each in traffic.classes or ():
+        if each.input_tokens + each.output_tokens > limit:
+            message = (
+                f"max_context_tokens ({limit:g}) does not admit a request of class {each.name} "
+                f"({each.input_tokens + each.output_tokens:g} tokens)"
+            )
+            reading.fault("S208", message, reading.value_place("max_context_tokens"))
+    means = [_tokens(traffic.input_tokens), _tokens(traffic.output_tokens)]
+    if not traffic.classes and sum(means) > limit:
+        message = f"max_context_tokens ({limit:g}) does not admit a request of {sum(means):g} tokens"
+        reading.fault("S208", message, reading.value_place("max_context_tokens"))
+
+
+def _tokens(value: float | TokenDistribution | None) -> float:
+    return value.mean if isinstance(value, TokenDistribution) else value or 0.0
+
+
+def check_providers(reading: Reading) -> None:
+    """A provider is allowed or denied, not both."""
+    allow, deny = reading.values.get("allow"), reading.values.get("deny")
+    if isinstance(allow, tuple) and isinstance(deny, tuple):
+        for name in sorted(set(allow) & set(deny)):
+            reading.fault("S208", f"{name} is both allowed and denied", reading.value_place("deny"))
+
+
+def check_measured(reading: Reading) -> None:
+    """Exactly one of the three kinds of measurement, complete."""
+    if reading.given("file"):
+        return
+    kinds = (
+        ("prefill_tok_per_s", "decode_tok_per_s"),
+        ("capacity_req_per_s",),
+        ("idle_iteration_ms", "work_s_per_request"),
+    )
+    found = [kind for kind in kinds if reading.given(*kind)]
+    if not found:
+        help_ = "give " + ", or ".join(" and ".join(kind) for kind in kinds)
+        reading.fault("S205", "a measured row without a measurement", reading.owner, help_)
+    for kind in found[1:]:
+        key = reading.given(*kind)[0]
+        message = f"{key} and {reading.given(*found[0])[0]} are two kinds of measurement"
+        reading.fault("S206", message, reading.key_place(key), "write one row for each")
+    for kind in found[:1]:
+        for key in kind:
+            if key not in reading.given(*kind):
+                reading.fault("S205", f"{reading.given(*kind)[0]} needs {key} beside it", reading.owner)
+
+
+def check_policy(reading: Reading) -> None:
+    support.check_estimators(reading)
+
+
+def check_spec(reading: Reading) -> None:
+    """At least one workload; names are unique; a measured class exists."""
+    workloads = reading.node.get("workloads")
+    if isinstance(workloads, SequenceNode) and not workloads.items:
+        reading.fault("S211", "workloads is empty, so there is nothing to plan", workloads.place)
+    _unique(reading, "workloads", "workload")
+    _check_measured_classes(reading)
+
+
+def _unique(reading: Reading, key: str, noun: str) -> None:
+    """Names of a list's mappings differ, in any case of letters."""
+    node = reading.node.get(key)
+    first: dict[str, Scalar] = {}
+    for item in node.items if isinstance(node, SequenceNode) else ():
+        name = item.get("name") if isinstance(item, MappingNode) else None
+        if not isinstance(name, Scalar):
+            continue
+        same = first.setdefault(name.text.strip().casefold(), name)
+        if same is not name:
+            message = f"two {noun}{'es' if noun.endswith('s') else 's'} are named {name.text.strip()}"
+            reading.fault("S212", message, name.place, f"the first is at line {same.place.line}")
+
+
+def _check_measured_classes(reading: Reading) -> None:
+    known: dict[str, str] = {}
+    workloads, rows = reading.node.get("workloads"), reading.node.get("measured")
+    for workload in workloads.items if isinstance(workloads, SequenceNode) else ():
+        traffic = workload.get("traffic") if isinstance(workload, MappingNode) else None
+        classes = traffic.get("classes") if isinstance(traffic, MappingNode) else None
+        for item in classes.items if isinstance(classes, SequenceNode) else ():
+            name = item.get("name") if isinstance(item, MappingNode) else None
+            if isinstance(name, Scalar):
+                known[name.text.strip()] = name.text.strip()
+    for row in rows.items if isinstance(rows, SequenceNode) else ():
+        name = row.get("class") if isinstance(row, MappingNode) else None
+        if isinstance(name, Scalar) and name.text.strip() not in known:
+            near = suggestions(name.text, known)
+            help_ = f"did you mean {' or '.join(near)}?" if near else None
+            reading.fault("S303", f"no workload has a class named '{name.text}'", name.place, help_)
+
+
+CHECKS: Mapping[type[Frozen], Check] = MappingProxyType(
+    {
+        Horizon: support.check_horizon,
+        Traffic: check_traffic,
+        TokenVolume: check_volume,
+        TokenDistribution: check_distribution,
+        Slo: check_slo,
+        Workload: check_workload,
+        Resilience: support.check_resilience,
+        Spare: support.check_spare,
+        SpotPolicy: support.check_spot,
+        Policy: check_policy,
+        ProviderPolicy: check_providers,
+        Measured: check_measured,
+        Spec: check_spec,
+    }
+)
+"""The rule of each type that has one."""

@@ -1,0 +1,148 @@
+"""What the format has and this planner does not honour yet: refused at its line unless the value changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from planner.base import Frozen
+from planner.spec.nodes import Mapping as MappingNode
+from planner.spec.nodes import Node, Scalar
+from planner.spec.nodes import Sequence as SequenceNode
+from planner.spec.quantities import QuantityError, Unit, parse_number
+from planner.spec.reader import Check, Reading, is_file_name
+from planner.spec.types import (
+    Estimator,
+    Fleet,
+    Measured,
+    SpareDomain,
+    Spec,
+    Terminal,
+    Traffic,
+    Workload,
+    WorkloadKind,
+)
+
+
+def _is_zero(node: Node) -> bool:
+    """0, 0%, or a mapping of which every value is zero (`{low: 0, mid: 0, high: 0}`)."""
+    if isinstance(node, MappingNode):
+        return all(_is_zero(e.value) for e in node.entries.values())
+    if not isinstance(node, Scalar):
+        return False
+    try:
+        return parse_number(node.text, Unit.FRACTION) == 0.0
+    except QuantityError:
+        return False
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node, SequenceNode) and not node.items
+
+
+def _is_false(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.boolean is False
+
+
+def _never(_: Node) -> bool:
+    return False
+
+
+def _key(key: str, neutral: Callable[[Node], bool], subject: str, help_: str) -> Check:
+    """A rule for a key that no type has: refused unless its value is neutral."""
+
+    def rule(reading: Reading) -> None:
+        node = reading.node.get(key)
+        if node is not None and not neutral(node):
+            refuse(reading, key, subject, help_)
+
+    return rule
+
+
+def refuse(reading: Reading, key: str, subject: str, help_: str) -> None:
+    """Note that a key's value is not supported yet; `subject` says what is not, with its verb."""
+    reading.fault("S401", f"{subject} not supported yet", reading.value_place(key), help_)
+
+
+UNSUPPORTED_KEYS: Mapping[type[Frozen], Mapping[str, Check]] = MappingProxyType(
+    {
+        Workload: {
+            "window": _key("window", _never, "batch windows are", "plan the volume as online traffic"),
+            "preemptible": _key("preemptible", _is_false, "preemptible work is", "write false, or leave it out"),
+        },
+        Traffic: {
+            "trace": _key("trace", _never, "request traces are", "give a rate with profile and dispersion_10s"),
+            "growth_per_quarter": _key(
+                "growth_per_quarter", _is_zero, "growth is", "raise the rate itself, and write 0 or leave it out"
+            ),
+            "token_growth_per_quarter": _key(
+                "token_growth_per_quarter", _is_zero, "growth is", "raise the lengths, and write 0 or leave it out"
+            ),
+        },
+        Fleet: {
+            "commitments": _key("commitments", _is_empty, "running commitments are", "write [], or leave it out"),
+            "baseline": _key("baseline", _never, "comparing with an earlier plan is", "leave it out"),
+        },
+        Measured: {
+            "file": _key("file", _never, "reading a benchmark's file is", "write the measured rates into the row"),
+        },
+        Spec: {
+            "scenarios": _key("scenarios", _is_empty, "scenarios are", "write [], or leave it out"),
+        },
+    }
+)
+"""Keys of the format that no type has yet, each with the rule that refuses it."""
+
+STAND_INS: Mapping[type[Frozen], str] = MappingProxyType({Measured: "file"})
+"""A benchmark's file says what its row does not."""
+
+
+def check_horizon(reading: Reading) -> None:
+    """One quarter, commitments judged by `repeat`, no discounting."""
+    values = reading.values
+    if values.get("quarters", 1) != 1:
+        refuse(reading, "quarters", "more than one quarter is", "write 1, or leave it out")
+    if values.get("terminal", Terminal.REPEAT) != Terminal.REPEAT:
+        refuse(reading, "terminal", "a terminal rule other than repeat is", "write repeat, or leave it out")
+    if values.get("discount_rate_per_year", 0.0) != 0.0:
+        refuse(reading, "discount_rate_per_year", "discounting is", "write 0, or leave it out")
+
+
+def check_resilience(reading: Reading) -> None:
+    """No survival rules."""
+    if reading.values.get("survive_loss_of"):
+        refuse(reading, "survive_loss_of", "survival rules are", "write [], and plan spares: spare: {count: 1}")
+    if reading.values.get("serve_fraction", 1.0) != 1.0:
+        refuse(reading, "serve_fraction", "serving a fraction is", "write 1.0, or leave it out")
+
+
+def check_spare(reading: Reading) -> None:
+    """Spares by replica."""
+    if reading.values.get("domain", SpareDomain.REPLICA) != SpareDomain.REPLICA:
+        refuse(reading, "domain", "a spare domain other than replica is", "write replica, or leave it out")
+
+
+def check_spot(reading: Reading) -> None:
+    """No rework after an interruption."""
+    if reading.values.get("rework_fraction", 0.0) != 0.0:
+        refuse(reading, "rework_fraction", "rework after an interruption is", "write 0, or leave it out")
+
+
+def check_kind(reading: Reading) -> None:
+    """Online workloads only."""
+    if reading.values.get("kind", WorkloadKind.ONLINE) != WorkloadKind.ONLINE:
+        refuse(reading, "kind", "batch work is", "write online, or leave it out")
+
+
+def check_profile(reading: Reading) -> None:
+    """Profiles come from the catalog or are written out; a file is neither."""
+    node = reading.node.get("profile")
+    if isinstance(node, Scalar) and is_file_name(node.text):
+        refuse(reading, "profile", "reading a profile from a file is", "write its 24 or 168 weights as a list")
+
+
+def check_estimators(reading: Reading) -> None:
+    """Silicon tables are not there to be trusted; with the analytic estimator nothing is lost by naming them."""
+    trusted = reading.values.get("estimators")
+    if isinstance(trusted, tuple) and Estimator.SILICON in trusted and Estimator.ANALYTIC not in trusted:
+        refuse(reading, "estimators", "the silicon estimator alone is", "add analytic, or leave silicon out")
