@@ -267,8 +267,8 @@ class Reader:
 
     def _unknown_key(self, entry: Entry, what: str, known: tuple[str, ...]) -> None:
         key = entry.key
-        near = difflib.get_close_matches(key.lower(), known, n=2, cutoff=0.6)
-        near = near or [k for k in known if k.startswith(f"{key.lower()}_") or key.lower().startswith(f"{k}_")][:2]
+        near = [k for k in known if k.startswith(f"{key.lower()}_") or key.lower().startswith(f"{k}_")][:3]
+        near = near or difflib.get_close_matches(key.lower(), known, n=2, cutoff=0.6)
         if near:
             hint = f"did you mean {' or '.join(near)}?"
         elif key.isdigit() and is_null(entry.value):
