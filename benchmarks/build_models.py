@@ -17,7 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.model_rows import ROWS, ModelRow
+from benchmarks.model_rows import ROWS
+from benchmarks.model_rows.row import ModelRow
 from planner.base import Confidence
 from planner.catalog.shape import describe_config, kv_bytes_per_token, model_from_config
 from planner.catalog.types import Checkpoint, LlmModel

@@ -110,6 +110,20 @@ def test_cache_bytes_agree_with_the_start_up_logs(by_name: dict[str, LlmModel], 
     assert checked >= 20
 
 
+@pytest.mark.shared
+def test_weights_of_16_bit_starts_agree_with_the_logs(by_name: dict[str, LlmModel], shared_data: Path) -> None:
+    checked = []
+    for line in (shared_data / "cases" / "cases_handed.jsonl").read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        facts = case["facts"]
+        if facts.get("weight_dtype") != "bf16" or not facts.get("weights_gib_per_gpu"):
+            continue
+        weights = by_name[plain(facts["model"])].shape.total_params * 2 / GIB / facts["num_gpus"]
+        assert facts["weights_gib_per_gpu"] == pytest.approx(weights, rel=0.021), case["id"]
+        checked.append(case["id"])
+    assert len(checked) >= 12
+
+
 def test_a_hybrid_keeps_16_gib_at_262144_tokens(by_name: dict[str, LlmModel]) -> None:
     shape = by_name["qwen3.6-27b"].shape
     assert kv_bytes_per_token(shape) * 262144 == 16.0 * GIB
