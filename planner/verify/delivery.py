@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 
 from planner.performance.types import ReplicaCapability
 from planner.units import s_to_ms
@@ -90,39 +89,17 @@ def ttft_s(
 
 
 def headroom_factor(normal: Normal, facts: Facts) -> float | None:
-    """Largest t such that replicas and APIs, re-routed within each, serve t times what they serve now; None: no limit.
+    """Largest t such that the plan's replicas, loads re-routed, and its API rates serve t times the demand.
 
-    The top band of every slice is scaled; spot keeps its limit; an API takes t times its share up to its own limits.
+    Over the top band of every slice; API rates stay as planned. None where there is no demand.
     """
     best = math.inf
     for service in facts.demand.services:
         running = [r for r in normal.running if r.service.id == service.id and r.capability is not None]
         called = [c for c in normal.called if c.service.id == service.id]
-        for t, weights in enumerate(service.band_weights):
-            top = len(weights) - 1
-            rates = [math.fsum(r.rates[i][t][top] for r in running) for i in range(len(service.classes))]
-            api = [
-                math.fsum(c.rates[t][top] for c in called if c.request_class.id == cls.id) for cls in service.classes
-            ]
+        for t in range(len(facts.demand.slices)):
+            rates = [cls.band_req_per_s[t][-1] for cls in service.classes]
+            api = [math.fsum(c.rates[t][-1] for c in called if c.request_class.id == cls.id) for cls in service.classes]
             hosts = [Host.of(r, r.deployment.replicas[t], facts.margin) for r in running]
-            best = min(best, largest_scale(rates, hosts, api, service.max_spot_share))
-    best = min(best, _api_factor(normal))
+            best = min(best, largest_scale(rates, hosts, api))
     return best if math.isfinite(best) else None
-
-
-def _api_factor(normal: Normal) -> float:
-    used: dict[tuple[str, int, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
-    limits = {c.offer.id: (c.offer.max_req_per_s, c.offer.max_tok_per_min) for c in normal.called}
-    for c in normal.called:
-        length = c.request_class.input_tokens + c.request_class.output_tokens
-        for t, bands in enumerate(c.rates):
-            for b, x in enumerate(bands):
-                used[c.offer.id, t, b][0] += x
-                used[c.offer.id, t, b][1] += x * length * 60.0
-    factors = [
-        limit / x
-        for (api, _, _), amounts in used.items()
-        for x, limit in zip(amounts, limits[api], strict=True)
-        if limit is not None and x > 0
-    ]
-    return min(factors, default=math.inf)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 
 from planner.base import TERM_MONTHS, PurchaseOption
+from planner.demand.types import RequestClass
 from planner.spec.types import BudgetBasis, Quota, QuotaUnit
 from planner.verify.facts import Facts
 from planner.verify.findings import Findings
@@ -99,26 +100,29 @@ def budget(cost: PlanCost, facts: Facts, out: Findings) -> None:
 
 
 def api_limits(normal: Normal, facts: Facts, out: Findings) -> None:
-    """Requests per second and tokens per minute of each API, over all classes, in every slice and band."""
-    rates: dict[tuple[str, int, int], float] = defaultdict(float)
-    tokens: dict[tuple[str, int, int], float] = defaultdict(float)
-    for c in normal.called:
-        length = c.request_class.input_tokens + c.request_class.output_tokens
-        for t, bands in enumerate(c.rates):
-            for b, x in enumerate(bands):
-                rates[c.offer.id, t, b] += x
-                tokens[c.offer.id, t, b] += x * length * 60.0
-    for (api, t, b), x in rates.items():
-        offer = facts.market.api(api)
-        assert offer is not None
-        for name, used, limit, unit in (
-            ("req_per_s", x, offer.max_req_per_s, "req/s"),
-            ("tok_per_min", tokens[api, t, b], offer.max_tok_per_min, "tokens/min"),
-        ):
-            if limit is not None:
-                detail = "more than the API accepts"
-                key = (api, facts.demand.slices[t].id, b, name)
-                out.at_most("api_limits", key, used, limit, unit, subject=(api, name), detail=detail)
+    """Requests per second and tokens per minute of each API, over all classes, in every slice and band.
+
+    Top bands of different services count together, then the next lower ones, down to the lowest of each.
+    """
+    for api in sorted({c.offer.id for c in normal.called}):
+        called = [c for c in normal.called if c.offer.id == api]
+        offer = called[0].offer
+        for t, slice_ in enumerate(facts.demand.slices):
+            for depth in range(max(len(c.rates[t]) for c in called)):
+                rates = [c.rates[t][max(len(c.rates[t]) - 1 - depth, 0)] for c in called]
+                tokens = [60.0 * x * _length(c.request_class) for c, x in zip(called, rates, strict=True)]
+                for name, used, limit, unit in (
+                    ("req_per_s", math.fsum(rates), offer.max_req_per_s, "req/s"),
+                    ("tok_per_min", math.fsum(tokens), offer.max_tok_per_min, "tokens/min"),
+                ):
+                    if limit is not None:
+                        key, detail = (api, slice_.id, depth, name), "more than the API accepts"
+                        out.at_most("api_limits", key, used, limit, unit, subject=(api, name), detail=detail)
+
+
+def _length(request_class: RequestClass) -> float:
+    """Tokens of one request."""
+    return request_class.input_tokens + request_class.output_tokens
 
 
 def provider_limits(normal: Normal, facts: Facts, out: Findings) -> None:

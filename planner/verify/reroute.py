@@ -18,58 +18,60 @@ class Host:
     served: tuple[bool, ...]
     room: float
     """Replicas, credited."""
-    spot: bool
 
     @classmethod
     def of(cls, running: Running, replicas: float, margin: float) -> Host:
         """`replicas` of a deployment whose configuration was assessed."""
         assert running.capability is not None
         uses = tuple(tuple(margin * u for u in row.use) for row in running.capability.rows)
-        return cls(uses, running.capability.served, replicas * running.credit, running.deployment.spot)
+        return cls(uses, running.capability.served, replicas * running.credit)
 
 
-def _alone(rates: Sequence[float], host: Host) -> float:
-    if any(x > 0 and not s for x, s in zip(rates, host.served, strict=True)):
-        return 0.0
-    loads = [math.fsum(x * u for x, u in zip(rates, row, strict=True)) for row in host.uses]
-    return min((host.room / load for load in loads if load > 0), default=math.inf)
+def largest_scale(rates: Sequence[float], hosts: Sequence[Host], api: Sequence[float] | None = None) -> float:
+    """Largest t such that the hosts and a fixed `api` rate serve t · rates; all [class, req/s]. inf without rates.
 
+        max t   s.t.   Σ_h x[r,h] + api_r ≥ t·rate_r,   Σ_r use[h,j,r]·x[r,h] ≤ room_h,   x ≥ 0
 
-def largest_scale(
-    rates: Sequence[float], hosts: Sequence[Host], api: Sequence[float] | None = None, max_spot_share: float = 1.0
-) -> float:
-    """Largest t such that the hosts together serve t · rates [class, req/s]; inf where nothing limits it.
-
-    With `api` [class, req/s], which scales with the rest, at most `max_spot_share` of a class (hosts and API together)
-    may land on spot hosts. A linear programme in x[r, host] and t; in closed form for one host.
+    In closed form where one host serves every class, else by a linear programme.
     """
     active = [r for r, x in enumerate(rates) if x > 0]
+    fixed = list(api) if api is not None else [0.0] * len(rates)
+    standing = [h for h in hosts if h.room > 0]
     if not active:
         return math.inf
-    standing = [h for h in hosts if h.room > 0]
-    limited = max_spot_share < 1.0 and any(h.spot for h in standing)
     if not standing:
-        return 0.0
-    if len(standing) == 1 and not limited:
-        return _alone(rates, standing[0])
-    return _spread(rates, active, standing, api or [0.0] * len(rates), max_spot_share)
+        return min(fixed[r] / rates[r] for r in active)
+    if len(standing) == 1 and all(standing[0].served[r] for r in active):
+        alone = _alone(rates, fixed, active, standing[0])
+        if all(alone * rates[r] >= fixed[r] for r in active):
+            return alone
+    return _spread(rates, fixed, active, standing)
 
 
-def _spread(
-    rates: Sequence[float], active: Sequence[int], hosts: Sequence[Host], api: Sequence[float], max_spot_share: float
-) -> float:
+def _alone(rates: Sequence[float], api: Sequence[float], active: Sequence[int], host: Host) -> float:
+    """min over rows of (room + Σ use·api) / Σ use·rate: exact while every class has something left for the host."""
+    limits = []
+    for use in host.uses:
+        load = math.fsum(use[r] * rates[r] for r in active)
+        if load > 0:
+            limits.append((host.room + math.fsum(use[r] * api[r] for r in active)) / load)
+    return min(limits, default=math.inf)
+
+
+def _spread(rates: Sequence[float], api: Sequence[float], active: Sequence[int], hosts: Sequence[Host]) -> float:
     import numpy as np
     from scipy.optimize import linprog
 
     column = {(r, h): j for j, (r, h) in enumerate((r, h) for r in active for h in range(len(hosts)))}
     t = len(column)
-    upper = [(0.0, None if hosts[h].served[r] else 0.0) for r, h in column] + [(0.0, None)]
-    equal = np.zeros((len(active), t + 1))
-    for i, r in enumerate(active):
-        equal[i, t] = -rates[r]
-        for h in range(len(hosts)):
-            equal[i, column[r, h]] = 1.0
     rows, limits = [], []
+    for r in active:
+        row = np.zeros(t + 1)
+        row[t] = 1.0
+        for h in range(len(hosts)):
+            row[column[r, h]] = -1.0 / rates[r]
+        rows.append(row)
+        limits.append(api[r] / rates[r])
     for h, host in enumerate(hosts):
         for use in host.uses:
             row = np.zeros(t + 1)
@@ -77,19 +79,10 @@ def _spread(
                 row[column[r, h]] = use[r]
             rows.append(row)
             limits.append(host.room)
-    for r in active:
-        row = np.zeros(t + 1)
-        for h, host in enumerate(hosts):
-            row[column[r, h]] = 1.0 if host.spot else 0.0
-        row[t] = -max_spot_share * (rates[r] + api[r])
-        rows.append(row)
-        limits.append(0.0)
+    upper = [(0.0, None if hosts[h].served[r] else 0.0) for r, h in column] + [(0.0, None)]
     objective = np.zeros(t + 1)
     objective[t] = -1.0
-    found = linprog(
-        objective, A_ub=np.array(rows), b_ub=limits, A_eq=equal, b_eq=np.zeros(len(active)), bounds=upper,
-        method="highs",
-    )  # fmt: skip
+    found = linprog(objective, A_ub=np.array(rows), b_ub=limits, bounds=upper, method="highs")
     if found.status == 3:
         return math.inf
     return float(found.x[t]) if found.status == 0 else 0.0

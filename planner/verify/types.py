@@ -120,7 +120,7 @@ class Verification(Frozen):
     binding: tuple[Slack, ...]
     """Limits without slack (within tolerance), in canonical order."""
     headroom_factor: float | None
-    """Largest t such that its replicas and APIs, re-routed, still serve t times what they serve; None: no limit."""
+    """Largest t such that its replicas, re-routed, and its API rates serve t times the demand; None: no demand."""
     violations: tuple[Violation, ...]
 
     @property
