@@ -113,8 +113,8 @@ def spot_limit(normal: Normal, facts: Facts, out: Findings) -> None:
 def spare(normal: Normal, facts: Facts, out: Findings) -> None:
     """With any `count` replicas of the service gone, what is routed to its replicas still finds room in the others.
 
-    Checked in every slice at the top band; the rest may be re-routed between the service's deployments. An API share
-    needs no spare. Domains other than `replica` are not checked, so they are reported as violated.
+    Checked in every slice and band; the load may be re-routed between the service's deployments. An API share needs no
+    spare. Domains other than `replica` are not checked, so they are reported as violated.
     """
     for service in facts.demand.services:
         rule = service.resilience.spare
@@ -127,14 +127,15 @@ def spare(normal: Normal, facts: Facts, out: Findings) -> None:
             continue
         running = [r for r in normal.running if r.service.id == service.id and r.capability is not None]
         for t in range(len(facts.demand.slices)):
-            _spare_in_slice(service, running, t, rule.count, facts, out)
+            for b in range(len(service.band_weights[t])):
+                _spare_in_band(service, running, (t, b), rule.count, facts, out)
 
 
-def _spare_in_slice(
-    service: Service, running: Sequence[Running], slice_: int, count: int, facts: Facts, out: Findings
+def _spare_in_band(
+    service: Service, running: Sequence[Running], place: tuple[int, int], count: int, facts: Facts, out: Findings
 ) -> None:
-    top = len(service.band_weights[slice_]) - 1
-    wanted = [math.fsum(r.vector(slice_, top)[i] for r in running) for i in range(len(service.classes))]
+    slice_, band = place
+    wanted = [math.fsum(r.vector(slice_, band)[i] for r in running) for i in range(len(service.classes))]
     if sum(wanted) <= 0:
         return
     worst = math.inf
@@ -147,7 +148,7 @@ def _spare_in_slice(
             worst = min(worst, largest_scale(wanted, hosts))
     out.at_most(
         "spare",
-        (service.id, facts.demand.slices[slice_].id),
+        (service.id, facts.demand.slices[slice_].id, band),
         1.0,
         worst if standing else 0.0,
         "times the routed rate",
