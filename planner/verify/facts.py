@@ -79,6 +79,19 @@ class Facts:
     def _configs(self) -> dict[tuple[str, str], dict[str, EngineConfig | Refusal]]:
         return {}
 
+    def _precisions(self, service: Service, model: str) -> tuple[str, ...]:
+        """As listed, else the checkpoint's native one and fp8 (never one that must be opted into)."""
+        if service.precisions is not None:
+            return service.precisions
+        known = {p.id for p in self.catalog.precisions}
+        return tuple(p for p in dict.fromkeys((self.catalog.model(model).native_precision, "fp8")) if p in known)
+
+    def _engines(self, service: Service) -> tuple[str, ...]:
+        """As listed, else the catalog's production engines."""
+        if service.engines is not None:
+            return service.engines
+        return tuple(e.id for e in self.catalog.engines if e.production)
+
     def configurations(self, service: Service, pool: PoolFacts) -> dict[str, EngineConfig | Refusal]:
         """Configuration id → what the service could run on machines of this kind, or why it is refused there."""
         key = (service.id, pool.id)
@@ -89,9 +102,9 @@ class Facts:
                     self.catalog,
                     model,
                     pool.accelerator,
-                    precisions=service.precisions,
+                    precisions=self._precisions(service, model),
                     kv_precisions=service.kv_precisions,
-                    engines=service.engines,
+                    engines=self._engines(service),
                     gpu_memory_utilization=service.gpu_memory_utilization,
                     max_num_seqs=service.max_num_seqs,
                     tensor_parallel_domain=pool.tensor_parallel_domain,

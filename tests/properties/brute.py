@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linprog
@@ -33,7 +33,7 @@ class TooLarge(Exception):
     """The case has more combinations than a test should try."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
     """Replicas of a configuration of a service in a pool, on spot or firm."""
 
@@ -41,7 +41,7 @@ class Column:
     config: str
     pool: PoolFacts
     spot: bool
-    capability: ReplicaCapability = field(compare=False)
+    capability: ReplicaCapability
 
     @property
     def credit(self) -> float:
