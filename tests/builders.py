@@ -171,7 +171,10 @@ def workload(
         traffic |= {"input_tokens": 1000.0, "output_tokens": 500.0}
     else:
         traffic["classes"] = tuple(classes)
-    base: dict[str, Any] = {"name": name, "models": (MODEL,), "traffic": Traffic(**traffic), "precisions": (PRECISION,)}
+    base: dict[str, Any] = {
+        "name": name, "models": (MODEL,), "traffic": Traffic(**traffic), "precisions": (PRECISION,),
+        "engines": (ENGINE,),
+    }  # fmt: skip
     return Workload(**{**base, **fields})
 
 

@@ -50,8 +50,11 @@ def price(normal: Normal, facts: Facts) -> PlanCost:
     purchases = tuple(_purchase_cost(b, facts) for b in normal.bought)
     apis = tuple(_api_cost(c, facts) for c in normal.called)
     terms: dict[str, float] = defaultdict(float)
-    for p in purchases:
-        terms[TERMS[p.option]] += p.usd_per_month
+    for bought, p in zip(normal.bought, purchases, strict=True):
+        away = _fallback_usd_per_month(bought, facts)
+        terms[TERMS[p.option]] += p.usd_per_month - away
+        if away:
+            terms["spot_fallback"] += away
     self_hosted = math.fsum(terms.values())
     overhead = _overhead(self_hosted, normal, facts)
     if apis:
@@ -82,10 +85,9 @@ def _purchase_cost(bought: Bought, facts: Facts) -> PurchaseCost:
     purchase, tariff, spot = bought.purchase, bought.tariff, bought.pool.spot
     usd_per_hour = tariff.usd_per_hour
     if purchase.option is PurchaseOption.SPOT and spot is not None:
-        usd_per_hour = spot.usd_per_hour(tariff.usd_per_hour)
+        usd_per_hour = spot.availability * tariff.usd_per_hour + spot.fallback_share_usd_per_hour
     if not tariff.term_months:
-        hours = math.fsum(h * n for h, n in zip(facts.months_per_slice, purchase.instances, strict=True))
-        month = hours * usd_per_hour
+        month = _instance_hours(bought, facts) * usd_per_hour
         return _cost(bought, month, month, 0.0, 0.0)
     instances = max(purchase.instances, default=0)
     month = instances * usd_per_hour * HOURS_PER_MONTH
@@ -95,6 +97,18 @@ def _purchase_cost(bought: Bought, facts: Facts) -> PurchaseCost:
     recurring = (1.0 - tariff.upfront_fraction) * month
     cash = (upfront + recurring * paid_months) / horizon
     return _cost(bought, month, cash, month * tariff.term_months, recurring * (tariff.term_months - paid_months))
+
+
+def _instance_hours(bought: Bought, facts: Facts) -> float:
+    """Instance-hours per month of what is rented by the hour."""
+    return math.fsum(h * n for h, n in zip(facts.months_per_slice, bought.purchase.instances, strict=True))
+
+
+def _fallback_usd_per_month(bought: Bought, facts: Facts) -> float:
+    """The part of a spot purchase's cost that goes to what takes over while spot is away."""
+    if bought.purchase.option is not PurchaseOption.SPOT or bought.pool.spot is None:
+        return 0.0
+    return _instance_hours(bought, facts) * bought.pool.spot.fallback_share_usd_per_hour
 
 
 def _cost(bought: Bought, month: float, cash: float, committed: float, liability: float) -> PurchaseCost:

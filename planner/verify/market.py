@@ -48,10 +48,10 @@ class SpotFacts:
         warm = max(0.0, 1.0 - self.interruptions_per_up_hour * self.start_h)
         return warm * self.availability if self.credited else warm
 
-    def usd_per_hour(self, spot_price: float) -> float:
-        """Expected USD per instance-hour: A·price + (1 − A)·fallback, or A·price when credited (DESIGN §5.3)."""
-        paid = self.availability * spot_price
-        return paid if self.credited else paid + (1.0 - self.availability) * (self.fallback_usd_per_hour or 0.0)
+    @property
+    def fallback_share_usd_per_hour(self) -> float:
+        """What takes over costs per spot instance-hour: (1 − A)·fallback; 0 when credited (DESIGN §5.3)."""
+        return 0.0 if self.credited else (1.0 - self.availability) * (self.fallback_usd_per_hour or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

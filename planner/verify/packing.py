@@ -12,6 +12,7 @@ from planner.verify.facts import Facts
 from planner.verify.findings import Findings
 from planner.verify.market import PoolFacts
 from planner.verify.normalise import Normal, Running
+from planner.verify.optimize import scipy_optimize
 
 FIRM = (PurchaseOption.ON_DEMAND, PurchaseOption.RESERVED_1Y, PurchaseOption.RESERVED_3Y, PurchaseOption.OWNED)
 SPOT = (PurchaseOption.SPOT,)
@@ -133,15 +134,16 @@ def _patterns(sizes: Sequence[int], accelerators: int) -> Iterator[tuple[int, ..
 
 def _fewest_by_patterns(sizes: Mapping[int, int], accelerators: int) -> int:
     import numpy as np
-    from scipy.optimize import Bounds, LinearConstraint, milp
 
+    optimize = scipy_optimize()
     order = sorted(sizes, reverse=True)
     patterns = np.array(list(_patterns(order, accelerators)), dtype=float)
-    covered = LinearConstraint(patterns.T, lb=[sizes[g] for g in order])
+    covered = optimize.LinearConstraint(patterns.T, lb=[sizes[g] for g in order])
     ones = np.ones(len(patterns))
-    found = milp(ones, constraints=covered, integrality=ones, bounds=Bounds(lb=0))
+    found = optimize.milp(ones, constraints=covered, integrality=ones, bounds=optimize.Bounds(lb=0))
     assert found.x is not None, "one pattern per size always covers"
-    return round(found.fun)
+    fewest: float = found.fun
+    return round(fewest)
 
 
 def _assignable(groups: Mapping[Group, int], bought: Mapping[PurchaseOption, int], accelerators: int) -> bool:
@@ -151,8 +153,8 @@ def _assignable(groups: Mapping[Group, int], bought: Mapping[PurchaseOption, int
     Σ_o y = n, Σ_groups y ≤ Σ_patterns z · count, Σ_patterns z + Σ ⌈g/G⌉ · y ≤ bought.
     """
     import numpy as np
-    from scipy.optimize import Bounds, LinearConstraint, milp
 
+    optimize = scipy_optimize()
     options = [o for o, n in bought.items() if n]
     pairs = [(g, o) for g in groups for o in options if o in g[1]]
     if any(not any(p[0] == g for p in pairs) for g in groups):
@@ -185,10 +187,10 @@ def _assignable(groups: Mapping[Group, int], bought: Mapping[PurchaseOption, int
             row[z(i, k)] = 1.0
         rows.append(row)
         bounds.append((-np.inf, float(bought[option])))
-    found = milp(
+    found = optimize.milp(
         np.zeros(width),
-        constraints=LinearConstraint(np.array(rows), *np.array(bounds).T),
+        constraints=optimize.LinearConstraint(np.array(rows), *np.array(bounds).T),
         integrality=np.ones(width),
-        bounds=Bounds(lb=0),
+        bounds=optimize.Bounds(lb=0),
     )
     return found.x is not None

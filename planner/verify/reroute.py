@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.verify.normalise import Running
+from planner.verify.optimize import scipy_optimize
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,6 @@ def _alone(rates: Sequence[float], api: Sequence[float], active: Sequence[int], 
 
 def _spread(rates: Sequence[float], api: Sequence[float], active: Sequence[int], hosts: Sequence[Host]) -> float:
     import numpy as np
-    from scipy.optimize import linprog
 
     column = {(r, h): j for j, (r, h) in enumerate((r, h) for r in active for h in range(len(hosts)))}
     t = len(column)
@@ -82,7 +82,7 @@ def _spread(rates: Sequence[float], api: Sequence[float], active: Sequence[int],
     upper = [(0.0, None if hosts[h].served[r] else 0.0) for r, h in column] + [(0.0, None)]
     objective = np.zeros(t + 1)
     objective[t] = -1.0
-    found = linprog(objective, A_ub=np.array(rows), b_ub=limits, bounds=upper, method="highs")
+    found = scipy_optimize().linprog(objective, A_ub=np.array(rows), b_ub=limits, bounds=upper, method="highs")
     if found.status == 3:
         return math.inf
     return float(found.x[t]) if found.status == 0 else 0.0

@@ -74,7 +74,7 @@ class PlanCost(Frozen):
     """Money of a plan, per month of 730 h, mean over the horizon. Margins and error bands are in none of it."""
 
     terms: dict[str, float]
-    """on_demand, reserved, spot, owned, api, ops_overhead: those that occur; they add up to the total."""
+    """on_demand, reserved, spot, spot_fallback, owned, api, ops_overhead where they occur; they add up to the total."""
     total_usd_per_month: float
     """Amortised cash."""
     cash_usd_per_month: float

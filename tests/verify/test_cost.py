@@ -75,7 +75,8 @@ def test_an_upfront_payment_is_cash_of_the_horizon_and_no_liability_after_it():
 
 def test_spot_costs_its_share_up_and_the_fallback_for_the_rest():
     cost = price(bought(SPOT, 1, 2))
-    assert cost.terms == {"spot": pytest.approx((230 + 1000) * (0.8 * 1.0 + 0.2 * 4.0))}
+    assert cost.terms == {"spot": pytest.approx(1230 * 0.8 * 1.0), "spot_fallback": pytest.approx(1230 * 0.2 * 4.0)}
+    assert cost.purchases[0].usd_per_month == pytest.approx(1230 * 1.6)
 
 
 def test_credited_spot_costs_only_what_is_up():
