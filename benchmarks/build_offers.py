@@ -43,6 +43,9 @@ REGIONS = {
     ("hyperstack", "any"): ("NORWAY-1", "CANADA-1", "US-1"),
 }
 """Price lists that hold for all of an operator's own sites, written out per site."""
+SAME_PRICE_RATIO = {("aws", "us-east-1"): {"eu-central-1": 1.249, "eu-north-1": 1.08}}
+"""Regions a price list leaves out: ratio of their p4d price to the listed region's."""
+SAME_PRICE_FAMILIES = r"^g(5|6|6e)\."
 SINGLE_SITES = {"ICE-01", "CANADA-1", "US-1"}
 """Sites for which only single cards are listed, to keep the catalog small."""
 ACCELERATORS = {
@@ -146,6 +149,17 @@ def read_row(row: dict[str, str], rejected: Counter[str]) -> Iterator[Machine]:
     for region in REGIONS.get((provider, one.region), (one.region,)):
         for count in MULTIPLES.get(provider, (1,)) if region not in SINGLE_SITES else (1,):
             yield resized(override(replace(one, region=region)), count, derived=region != one.region)
+    if re.match(SAME_PRICE_FAMILIES, one.name):
+        yield from elsewhere(one)
+
+
+def elsewhere(machine: Machine) -> Iterator[Machine]:
+    """The machine in regions whose price follows from the listed region's."""
+    for region, ratio in SAME_PRICE_RATIO.get((machine.provider, machine.region), {}).items():
+        prices = {o: round(p * ratio, 6) for o, p in machine.prices.items()}
+        note = f"{machine.region} times {ratio:g} as for p4d in that region"
+        moved = replace(machine, region=region, prices=prices, confidence="derived", note=note)
+        yield resized(moved, 1, derived=False)
 
 
 def clean_prices(row: dict[str, str], rejected: Counter[str]) -> dict[str, float]:

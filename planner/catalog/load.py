@@ -15,7 +15,7 @@ from planner.catalog.api_prices import fill_prices, price_fields, prices_at, rea
 from planner.catalog.catalog import Catalog
 from planner.catalog.files import SUFFIXES, load_yaml, read_rows, read_text, table_files
 from planner.catalog.overlay import apply_overlay, read_overlay
-from planner.catalog.rows import Rows, build_rows, check_references, flag_offers
+from planner.catalog.rows import Rows, build_rows, check_references, expand_countries, flag_offers
 from planner.catalog.tables import TABLES, Key, sorted_rows
 from planner.catalog.types import Row
 from planner.errors import Fault, InputError
@@ -63,7 +63,8 @@ def load_catalog(
     if changed and not faults:
         faults.extend(check_references(tables.rows))
         tables.rows["offers"] = flag_offers(tables.rows)
-        changed.add("offers")
+        tables.rows["apis"] = expand_countries(tables.rows)
+        changed |= {"offers", "apis"}
         tables.digests |= {t: _digest(tables.rows, t) for t in changed}
     if faults:
         raise InputError(faults)
@@ -110,6 +111,7 @@ def _parse_directory(directory: Path) -> Tables:
     if faults:
         raise InputError(faults)
     rows["offers"] = flag_offers(rows)
+    rows["apis"] = expand_countries(rows)
     tables = Tables(header[0], header[1], header[2], rows, price_refs=refs)
     tables.digests = {t: _digest(rows, t) for t in TABLES}
     return tables

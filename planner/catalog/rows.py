@@ -15,6 +15,7 @@ from planner.catalog.files import RawRow
 from planner.catalog.tables import TABLES, Key, Table
 from planner.catalog.types import (
     ApiOffer,
+    CountryGroup,
     Engine,
     InstanceType,
     LlmModel,
@@ -153,6 +154,20 @@ def flag_offers(rows: Rows) -> dict[Key, Row]:
     return flagged
 
 
+def expand_countries(rows: Rows) -> dict[Key, Row]:
+    """API offers with country groups (`EU`) in `countries` written out as country codes."""
+    groups = {g.id.upper(): g.countries for g in rows["groups"].values() if isinstance(g, CountryGroup)}
+    found: dict[Key, Row] = {}
+    for key, api in rows["apis"].items():
+        given = api.countries if isinstance(api, ApiOffer) else None
+        if given is None:
+            found[key] = api
+            continue
+        codes = tuple(sorted({c for name in given for c in groups.get(name.upper(), (name.upper(),))}))
+        found[key] = api if codes == given else api.model_copy(update={"countries": codes})
+    return found
+
+
 def _system(rows: Rows, offer: Offer) -> tuple[str, str]:
     instance = rows["instance_types"].get((f"{offer.provider}/{offer.instance_type}",))
     return offer.provider, str(getattr(instance, "accelerator", ""))
@@ -209,7 +224,7 @@ def _references(row: Row) -> list[tuple[str, str | None]]:
                 ("accelerators", row.accelerator),
             ]
         case ApiOffer():
-            return [("models", row.open_weights_model)]
+            return [("models", row.open_weights_model), ("providers", row.provider)]
         case SpotMarket():
             return [("providers", row.provider), ("accelerators", row.accelerator)]
     return []

@@ -327,6 +327,7 @@ class ApiOffer(Row):
 
 class TrafficProfile(Row):
     id: str
+    aliases: tuple[str, ...] = ()
     weights: tuple[NonNegative, ...]
     """24 (hour of day) or 168 (hour of week, Monday first) relative rates."""
     description: str
