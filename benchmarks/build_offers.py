@@ -317,9 +317,16 @@ def same_shape(a: Machine, b: Machine) -> bool:
 
 
 def with_commitments(machine: Machine) -> Machine:
-    """The machine with commitment prices derived where the provider sells them but publishes none."""
+    """The machine with commitment prices derived where the provider sells them but publishes none.
+
+    A spot price above on-demand stays (flagged) on the machine it was published for, not on its multiples.
+    """
     on_demand = machine.prices.get("on_demand")
-    if on_demand is None or machine.provider not in COMMITMENT_PROVIDERS:
+    if on_demand is None:
+        return machine
+    if machine.accelerators > 1 and machine.prices.get("spot", 0) >= on_demand:
+        machine = replace(machine, prices={o: p for o, p in machine.prices.items() if o != "spot"})
+    if machine.provider not in COMMITMENT_PROVIDERS:
         return machine
     family = machine.name[:2] if machine.provider == "gcp" else ""
     published = GCP_DISCOUNT.get(family)
