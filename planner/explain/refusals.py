@@ -1,0 +1,62 @@
+"""Why not X: refusals grouped by reason, and those that name X."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planner.candidates.types import Rejected
+from planner.catalog.catalog import Catalog, UnknownName
+from planner.explain.types import RefusalGroup
+
+
+def group_refusals(rejected: Sequence[Rejected]) -> tuple[RefusalGroup, ...]:
+    """One group per (service, check, kind), most refusals first; a refusal with two failed checks is in two groups."""
+    groups: dict[tuple[str, str, str], RefusalGroup] = {}
+    for r in rejected:
+        for check in r.checks:
+            key = (r.service or "", check.check, check.kind.value)
+            before = groups.get(key)
+            if before is None:
+                groups[key] = RefusalGroup(
+                    service=r.service, check=check.check, kind=check.kind.value, count=r.count, example=r.what,
+                    example_check=check,
+                )  # fmt: skip
+            else:
+                groups[key] = before.model_copy(update={"count": before.count + r.count})
+    return tuple(sorted(groups.values(), key=lambda g: (-g.count, g.service or "", g.check, g.kind)))
+
+
+def why_not(rejected: Sequence[Rejected], name: str, catalog: Catalog | None = None) -> tuple[Rejected, ...]:
+    """The refusals that concern `name`: an accelerator, model, precision, engine, provider, region, country or offer.
+
+    Aliases are resolved through the catalog where one is given; a name matches a whole part of what was refused, a
+    run of parts (`provider/region`), or a value that a check needed or had.
+    """
+    wanted = _spellings(name, catalog)
+    return tuple(r for r in rejected if any(_names(r, w) for w in wanted))
+
+
+def _spellings(name: str, catalog: Catalog | None) -> tuple[str, ...]:
+    """The name in lower case and the canonical ids it may stand for."""
+    found = [name.lower()]
+    if catalog is not None:
+        lookups: tuple[Callable[[str], object], ...] = (
+            catalog.accelerator, catalog.model, catalog.precision, catalog.engine, catalog.provider,
+        )  # fmt: skip
+        for lookup in lookups:
+            try:
+                row_id = getattr(lookup(name), "id", name).lower()
+            except UnknownName:
+                continue
+            if row_id not in found:
+                found.append(row_id)
+    return tuple(found)
+
+
+def _names(r: Rejected, wanted: str) -> bool:
+    what = r.what.lower()
+    bounded = f"/{what.replace('|', '/').replace(' ', '/').replace('@', '/').replace('+', '/')}/"
+    if f"/{wanted.strip('/')}/" in bounded:
+        return True
+    values = (c.needed for c in r.checks), (c.had for c in r.checks)
+    return any(isinstance(v, str) and wanted == v.lower() for side in values for v in side)

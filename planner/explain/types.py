@@ -1,0 +1,77 @@
+"""What an explanation says (DESIGN §7). Every number can be recomputed from the plan, the spec and the catalog."""
+
+from __future__ import annotations
+
+from planner.base import Check, Frozen
+
+
+class Binding(Frozen):
+    """A limit with no room left in the verified plan."""
+
+    family: str
+    """Constraint family (DESIGN §5.3)."""
+    keys: tuple[str, ...]
+    used: float
+    limit: float
+    unit: str
+    text: str
+    """One sentence for a person."""
+
+
+class Flip(Frozen):
+    """A break-even: the value of something at which another choice becomes the cheaper one."""
+
+    what: str
+    """`api_break_even`: the volume at which an all-API bill equals the self-hosted one."""
+    service: str
+    at: float | None
+    """None: no value flips the choice."""
+    unit: str
+    now: float
+    """Today's value."""
+    usd_per_month_at: float | None = None
+    """Both bills at the break-even."""
+    text: str
+
+
+class Risk(Frozen):
+    """Something that the plan's numbers rest on and that may turn out otherwise."""
+
+    kind: str
+    share: float | None = None
+    """Part of the plan's money that it touches, 0…1."""
+    text: str
+
+
+class HeadroomProduct(Frozen):
+    """All head-room of one deployment: factors ≤ 1 that multiply its capacity, and their product (DESIGN §4)."""
+
+    service: str
+    config: str
+    pool: str
+    factors: dict[str, float]
+    product: float
+
+
+class Explanation(Frozen):
+    """Why a plan looks as it does."""
+
+    binding: tuple[Binding, ...] = ()
+    rule_prices: tuple[str, ...] = ()
+    """Empty: the price of a rule needs re-solves, which this version does not do."""
+    flips: tuple[Flip, ...] = ()
+    risks: tuple[Risk, ...] = ()
+    headroom: tuple[HeadroomProduct, ...] = ()
+
+
+class RefusalGroup(Frozen):
+    """Refusals for the same reason: how many, and one of them as an example."""
+
+    service: str | None
+    check: str
+    kind: str
+    count: int
+    example: str
+    """What was refused."""
+    example_check: Check
+    """The example's failed check, with needed and had."""

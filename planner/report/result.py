@@ -1,0 +1,316 @@
+"""From a finished solve to the document of DESIGN §8. Every number is the verification's, none the solver's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from planner.base import PurchaseOption
+from planner.candidates.types import ApiUse, Deployment, Plan, Pool, Problem, Purchase, Rejected
+from planner.catalog.catalog import Catalog, UnknownName
+from planner.demand.types import Demand, Service
+from planner.explain.types import Explanation
+from planner.performance.types import ReplicaCapability
+from planner.report.numbers import dump_json
+from planner.report.types import (
+    ApiView,
+    AxesView,
+    BaselineView,
+    CostView,
+    DemandView,
+    DeploymentView,
+    InfeasibilityView,
+    PlanView,
+    Predicted,
+    ProvenanceStamp,
+    PurchaseView,
+    Result,
+    SliceView,
+)
+from planner.spec.types import Spec
+from planner.units import MONTHS_PER_QUARTER
+from planner.verify.types import ApiCost, Delivery, PurchaseCost, Verification
+
+TERMS = ("reserved", "on_demand", "spot", "owned", "api", "ops_overhead")
+"""Cost terms that are always printed, in this order; others follow by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One verified plan of the ranked list, ready to be reported."""
+
+    axis: str
+    title: str
+    plan: Plan
+    check: Verification
+    explanation: Explanation
+    bound_usd_per_month: float
+    gap: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that a solve found."""
+
+    spec: Spec
+    catalog: Catalog
+    problem: Problem
+    status: Literal["planned", "infeasible", "undecided"]
+    deterministic: bool
+    provenance: ProvenanceStamp
+    entries: tuple[Entry, ...] = ()
+    notes: tuple[str, ...] = ()
+    baselines: tuple[BaselineView, ...] = ()
+    infeasibility: InfeasibilityView | None = None
+
+
+def build_result(answer: Answer) -> Result:
+    """The document of a solve. Raises ValueError for a plan that did not verify: such a plan is never shown."""
+    demand = answer.problem.demand
+    plans = tuple(_plan(rank, entry, answer) for rank, entry in enumerate(answer.entries, start=1))
+    return Result(
+        name=answer.spec.name,
+        status=answer.status,
+        deterministic=answer.deterministic,
+        provenance=answer.provenance,
+        slices=tuple(
+            SliceView(id=s.id, quarter=s.quarter, label=s.label, hours_per_month=s.hours_per_month, order=s.order)
+            for s in demand.slices
+        ),
+        demand=_demand(demand, answer.spec.policy.headroom.forecast_margin),
+        plans=plans,
+        notes=answer.notes,
+        baselines=answer.baselines,
+        rejected=sorted_rejected(answer.problem.rejected),
+        infeasibility=answer.infeasibility,
+    )
+
+
+def result_json(result: Result) -> str:
+    """The document as JSON text: numbers to 6 significant digits, no wall times, same input same bytes."""
+    return dump_json(result.model_dump(mode="json", by_alias=True))
+
+
+def sorted_rejected(rejected: Sequence[Rejected]) -> tuple[Rejected, ...]:
+    """Refusals in an order that does not depend on how they were found."""
+    return tuple(sorted(rejected, key=lambda r: (r.service or "", r.what, [c.check for c in r.checks])))
+
+
+def _demand(demand: Demand, margin: float) -> tuple[DemandView, ...]:
+    return tuple(
+        DemandView.model_validate(
+            {
+                "workload": c.workload,
+                "class": c.name,
+                "slice": s.id,
+                "mean_req_per_s": c.mean_req_per_s[i],
+                "sizing_req_per_s": c.sizing_req_per_s[i] * margin,
+            }
+        )
+        for c in demand.classes
+        for i, s in enumerate(demand.slices)
+    )
+
+
+def _plan(rank: int, entry: Entry, answer: Answer) -> PlanView:
+    if not entry.check.ok:
+        raise ValueError(f"plan {rank} did not verify: {entry.check.violations[0]}")
+    slices = [s.id for s in answer.problem.demand.slices]
+    pools = {p.id: p for p in answer.problem.pools}
+    cost = entry.check.cost
+    return PlanView(
+        rank=rank,
+        axis=entry.axis,
+        title=entry.title,
+        cost=_cost(entry.check, answer.spec),
+        bound_usd_per_month=entry.bound_usd_per_month,
+        gap=max(0.0, entry.gap),
+        axes=_axes(entry, answer.problem.demand),
+        purchases=tuple(
+            _purchase(p, c, pools[p.pool], slices)
+            for p, c in sorted(
+                zip(entry.plan.purchases, cost.purchases, strict=True), key=lambda pc: (pc[0].pool, pc[0].option.value)
+            )
+            if any(p.instances)
+        ),
+        deployments=_deployments(entry, answer, pools, slices),
+        api=_apis(entry.plan.api, cost.api, answer.problem, slices),
+        explanation=entry.explanation,
+    )
+
+
+def _cost(check: Verification, spec: Spec) -> CostView:
+    cost = check.cost
+    extra = sorted(set(cost.terms) - set(TERMS))
+    terms = {name: cost.terms.get(name, 0.0) for name in (*TERMS, *extra)}
+    quarters = spec.horizon.quarters
+    return CostView(
+        total_usd_per_month=cost.total_usd_per_month,
+        terms=terms,
+        by_quarter=(cost.total_usd_per_month,) * quarters,
+        total_horizon_usd=cost.total_usd_per_month * MONTHS_PER_QUARTER * quarters,
+        liability_beyond_horizon_usd=cost.liability_beyond_horizon_usd,
+        usd_per_million_tokens=dict(sorted(cost.usd_per_million_tokens.items())),
+    )
+
+
+def _axes(entry: Entry, demand: Demand) -> AxesView:
+    used = {(d.service, d.config) for d in entry.plan.deployments if any(d.replicas)}
+    return AxesView(
+        committed_usd=entry.check.cost.committed_usd,
+        spot_share=spot_share(entry.plan, len(demand.slices)),
+        api_usd_per_month=entry.check.cost.terms.get("api", 0.0),
+        configurations=len(used),
+        headroom=entry.check.headroom_factor,
+    )
+
+
+def spot_share(plan: Plan, slices: int) -> float:
+    """Largest part of any slice's top-band rate that is served on spot, 0…1."""
+    on_spot = [_top_rate([d for d in plan.deployments if d.spot], i) for i in range(slices)]
+    everything = [_top_rate([*plan.deployments, *plan.api], i) for i in range(slices)]
+    return max((s / t for s, t in zip(on_spot, everything, strict=True) if t > 0), default=0.0)
+
+
+def _top_rate(uses: Sequence[Deployment | ApiUse], slice_: int) -> float:
+    routes = [r for u in uses for r in u.routes if r.slice == slice_]
+    top = max((r.band for r in routes), default=0)
+    return math.fsum(r.req_per_s for r in routes if r.band == top)
+
+
+def _purchase(purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: list[str]) -> PurchaseView:
+    price = pool.price(purchase.option)
+    if price is None:
+        raise ValueError(f"{purchase.pool} is not sold as {purchase.option.value}")
+    return PurchaseView(
+        offer=price.offer,
+        provider=pool.provider,
+        region=pool.region,
+        zone=pool.zone,
+        country=pool.country,
+        operator_jurisdiction=pool.operator_jurisdiction,
+        instance_type=pool.instance_type,
+        accelerator=pool.accelerator,
+        accelerators_per_instance=pool.accelerators,
+        purchase_option=purchase.option.value,
+        term_months=price.term_months,
+        instances_by_slice=dict(zip(slices, purchase.instances, strict=True)),
+        usd_per_month=cost.usd_per_month,
+        source=price.source,
+        as_of=price.as_of.isoformat(),
+        confidence=price.confidence.value,
+    )
+
+
+def _deployments(entry: Entry, answer: Answer, pools: dict[str, Pool], slices: list[str]) -> tuple[DeploymentView, ...]:
+    services = {s.id: s for s in answer.problem.demand.services}
+    found = {(d.service, d.config, d.pool, d.spot): d for d in entry.check.deliveries}
+    views = []
+    for d in sorted(entry.plan.deployments, key=lambda d: (d.service, d.config, d.pool, d.spot)):
+        if any(d.replicas):
+            delivery = found[d.service, d.config, d.pool, d.spot]
+            views.append(_deployment(d, delivery, services[d.service], pools[d.pool], answer.catalog, slices))
+    return tuple(views)
+
+
+def _deployment(
+    d: Deployment, delivery: Delivery, service: Service, pool: Pool, catalog: Catalog, slices: list[str]
+) -> DeploymentView:
+    config = delivery.capability.config
+    return DeploymentView(
+        service=d.service,
+        workloads=service.workloads,
+        model=config.model,
+        precision=config.precision,
+        kv_precision=config.kv_precision,
+        engine=config.engine,
+        tensor_parallel=config.tensor_parallel,
+        pipeline_parallel=config.pipeline_parallel,
+        expert_parallel=config.expert_parallel,
+        accelerator=pool.accelerator,
+        pool=d.pool,
+        spot=d.spot,
+        replicas_by_slice=dict(zip(slices, d.replicas, strict=True)),
+        max_num_seqs=config.max_num_seqs,
+        max_num_batched_tokens=config.max_num_batched_tokens,
+        router=_router(catalog, config.engine),
+        predicted=Predicted(
+            ttft_p95_ms=_finite(delivery.ttft_p95_ms),
+            tpot_p95_ms=_finite(delivery.tpot_p95_ms),
+            capacity_req_per_s_per_replica=mix_capacity(delivery.capability, service),
+            utilization_mean=_finite(delivery.utilization_mean),
+            utilization_peak=_finite(delivery.utilization_peak),
+            kv_tokens=_finite(delivery.capability.memory.kv_cache_tokens),
+            provenance=delivery.capability.provenance.value,
+            error_band=delivery.capability.error_band,
+        ),
+    )
+
+
+def _router(catalog: Catalog, engine: str) -> str:
+    try:
+        return catalog.engine(engine).router
+    except UnknownName:
+        return "least-request"
+
+
+def mix_capacity(capability: ReplicaCapability, service: Service) -> float | None:
+    """req/s of the served classes, in the proportions of the busiest slice, that one replica carries in its SLO.
+
+    1 / max_row Σ_r s_r · use[row,r], s_r the class's share of the rate. None where nothing is served or no row limits.
+    """
+    totals = [math.fsum(c.sizing_req_per_s[i] for c in service.classes) for i in range(_slices(service))]
+    if not totals or max(totals) <= 0:
+        return None
+    peak = totals.index(max(totals))
+    rates = [
+        c.sizing_req_per_s[peak] if served else 0.0
+        for c, served in zip(service.classes, capability.served, strict=True)
+    ]
+    total = math.fsum(rates)
+    if total <= 0:
+        return None
+    load = max((math.fsum(r / total * u for r, u in zip(rates, row.use, strict=True)) for row in capability.rows),
+               default=0.0)  # fmt: skip
+    return 1.0 / load if load > 0 else None
+
+
+def _slices(service: Service) -> int:
+    return len(service.classes[0].sizing_req_per_s) if service.classes else 0
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _apis(uses: Sequence[ApiUse], costs: Sequence[ApiCost], problem: Problem, slices: list[str]) -> tuple[ApiView, ...]:
+    """API volumes, the classes of one workload at one API added up."""
+    workload_of = {c.id: c.workload for c in problem.demand.classes}
+    provider_of = {a.api: a.provider for a in problem.apis}
+    sums: dict[tuple[str, str], tuple[list[float], list[float], list[float]]] = {}
+    for use, cost in zip(uses, costs, strict=True):
+        key = (workload_of[use.request_class], use.api)
+        mean, peak, money = sums.setdefault(key, ([0.0] * len(slices), [0.0] * len(slices), [0.0]))
+        for i in range(len(slices)):
+            mean[i] += cost.mean_req_per_s[i]
+            peak[i] += cost.peak_req_per_s[i]
+        money[0] += cost.usd_per_month
+    return tuple(
+        ApiView(
+            workload=workload,
+            api=api,
+            provider=provider_of.get(api, api.split("/", 1)[0]),
+            mean_req_per_s_by_slice=dict(zip(slices, mean, strict=True)),
+            peak_req_per_s_by_slice=dict(zip(slices, peak, strict=True)),
+            usd_per_month=money[0],
+        )
+        for (workload, api), (mean, peak, money) in sorted(sums.items())
+        if max(peak, default=0.0) > 0 or money[0] > 0
+    )
+
+
+def is_commitment(option: str) -> bool:
+    """True for purchase options that are paid for a term whether used or not."""
+    return option in (PurchaseOption.RESERVED_1Y.value, PurchaseOption.RESERVED_3Y.value)

@@ -1,0 +1,306 @@
+"""The result as tables for a terminal of at most 100 columns (the JSON is the contract, this is not)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from planner.explain.refusals import group_refusals
+from planner.explain.types import RefusalGroup
+from planner.report.flat import mean_rate
+from planner.report.numbers import percent, quantity, usd
+from planner.report.types import (
+    ApiView,
+    BaselineView,
+    DeploymentView,
+    InfeasibilityView,
+    PlanView,
+    PurchaseView,
+    Result,
+)
+
+WIDTH = 100
+MOST_GROUPS = 8
+"""Refusal groups shown; the rest is counted."""
+
+
+def render(renderable: RenderableType, width: int = WIDTH, colour: bool = False) -> str:
+    """Text of a rich renderable; without colour it holds no escape sequence. Lines carry no trailing blanks."""
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer, width=min(width, WIDTH), force_terminal=colour, no_color=not colour, highlight=False,
+        color_system="standard" if colour else None, legacy_windows=False,
+    )  # fmt: skip
+    console.print(renderable)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+
+
+def result_table(result: Result, width: int = WIDTH, colour: bool = False, explain: bool = True) -> str:
+    """The whole result: headline, ranking, the winner in detail, baselines, refusals."""
+    parts: list[RenderableType] = [headline(result), ""]
+    if result.plans:
+        parts += [ranking(result), *_notes(result.notes), ""]
+        parts += plan_details(result, result.plans[0], explain)
+    if result.infeasibility is not None:
+        parts += [_infeasibility(result.infeasibility), ""]
+    if result.baselines:
+        parts += [baselines(result.baselines, result.plans), ""]
+    if result.rejected:
+        parts += [refusals(result), ""]
+    parts.append(Text(_stamp(result), style="dim"))
+    return render(Group(*parts), width, colour)
+
+
+def headline(result: Result) -> Text:
+    """One sentence: what to buy, for how much, how sure."""
+    text = Text()
+    text.append(f"{result.name}: ", style="bold")
+    if not result.plans:
+        words = {"infeasible": "no plan exists (proven)", "undecided": "no plan was found in the time limit"}
+        text.append(words.get(result.status, result.status), style="bold red")
+        return text
+    best = result.plans[0]
+    text.append(f"{buys(best)} — {usd(best.cost.total_usd_per_month)} USD/month", style="bold")
+    text.append(f", {proof(best.gap)}")
+    return text
+
+
+def buys(plan: PlanView) -> str:
+    """What a plan buys in one phrase: `buy 4 × gcp/europe-west4/a3-highgpu-8g (spot)` and the APIs it calls."""
+    parts = []
+    for p in sorted(plan.purchases, key=lambda p: -p.usd_per_month):
+        parts.append(f"{span(p.instances_by_slice.values())} × {p.offer}")
+    words = ""
+    if parts:
+        more = f" and {len(parts) - 2} more" if len(parts) > 2 else ""
+        words = "buy " + ", ".join(parts[:2]) + more
+    apis = list(dict.fromkeys(a.api for a in plan.api))
+    if apis:
+        words += (" and call " if words else "buy no machine, call ") + ", ".join(apis[:2])
+        words += f" and {len(apis) - 2} more" if len(apis) > 2 else ""
+    return words or "buy nothing"
+
+
+def proof(gap: float) -> str:
+    """How far from the best possible cost the plan may be."""
+    return "proven cheapest" if gap < 5e-6 else f"at most {percent(gap)} above the cheapest possible"
+
+
+def span(counts: Iterable[int]) -> str:
+    """`4`, or `2–6` where it differs between slices."""
+    values = sorted(set(counts))
+    if not values:
+        return "0"
+    return str(values[0]) if len(values) == 1 else f"{values[0]}–{values[-1]}"
+
+
+def _table(title: str, *columns: tuple[str, str]) -> Table:
+    """A plain table; a column is (head, `<` left or `>` right, `!` right and never wrapped)."""
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0),
+        header_style="dim",
+    )  # fmt: skip
+    for head, side in columns:
+        table.add_column(head, justify="left" if side == "<" else "right", no_wrap=side != "<", overflow="fold")
+    return table
+
+
+def ranking(result: Result) -> Table:
+    """All plans, one line each, comparable at a glance."""
+    table = _table(
+        "Ranked plans", ("#", ">"), ("plan", "<"), ("USD/month", ">"), ("vs best", ">"), ("gap", ">"),
+        ("committed USD", ">"), ("spot", ">"), ("API USD", ">"), ("head-room", ">"),
+    )  # fmt: skip
+    best = result.plans[0].cost.total_usd_per_month
+    for p in result.plans:
+        table.add_row(
+            str(p.rank), p.title, usd(p.cost.total_usd_per_month), versus(p.cost.total_usd_per_month, best),
+            percent(p.gap), usd(p.axes.committed_usd), percent(p.axes.spot_share), usd(p.axes.api_usd_per_month),
+            "any" if p.axes.headroom is None else f"{p.axes.headroom:.2f}×",
+        )  # fmt: skip
+    return table
+
+
+def versus(cost: float, best: float) -> str:
+    """`=`, `+2.1 %`: relative to the best plan."""
+    if best <= 0 or abs(cost - best) <= 1e-6 * best:
+        return "="
+    change = cost / best - 1.0
+    return ("+" if change > 0 else "-") + percent(abs(change))
+
+
+def _notes(notes: Iterable[str]) -> list[RenderableType]:
+    return [Padding(Text(f"· {n}", style="dim"), (0, 0, 0, 2)) for n in notes]
+
+
+def plan_details(result: Result, plan: PlanView, explain: bool = True) -> list[RenderableType]:
+    """One plan: purchases, deployments, API volumes, cost by term, and why."""
+    parts: list[RenderableType] = [Text(f"Plan {plan.rank}: {plan.title}", style="bold underline"), ""]
+    if plan.purchases:
+        parts += [_purchases(plan.purchases), ""]
+    if plan.deployments:
+        parts += [_deployments(plan.deployments), ""]
+    if plan.api:
+        parts += [_apis(plan.api, result), ""]
+    parts += [_cost(plan), ""]
+    if explain:
+        parts += _explanation(plan)
+    return parts
+
+
+def _purchases(purchases: Iterable[PurchaseView]) -> Table:
+    table = _table(
+        "Buy", ("offer", "<"), ("instances", ">"), ("each", "<"), ("country / operator", "<"), ("term", "<"),
+        ("USD/month", ">"), ("price", "<"),
+    )  # fmt: skip
+    for p in purchases:
+        term = f"{p.term_months} months" if p.term_months else "none"
+        table.add_row(
+            p.offer, span(p.instances_by_slice.values()), f"{p.accelerators_per_instance} × {p.accelerator}",
+            f"{p.country or '?'} / {p.operator_jurisdiction or '?'}", term, usd(p.usd_per_month),
+            f"{p.confidence} {p.as_of}",
+        )  # fmt: skip
+    return table
+
+
+def _latency(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def _deployments(deployments: Iterable[DeploymentView]) -> Table:
+    table = _table(
+        "Deploy", ("model", "<"), ("engine", "<"), ("replicas", ">"), ("on", "<"), ("req/s each", ">"),
+        ("TTFT p95 ms", ">"), ("TPOT p95 ms", ">"), ("busy", ">"), ("estimate", "<"),
+    )  # fmt: skip
+    for d in deployments:
+        low, high = d.predicted.error_band
+        band = "" if (low, high) == (1.0, 1.0) else f" ×{low:.2f}–{high:.2f}"
+        capacity = d.predicted.capacity_req_per_s_per_replica
+        table.add_row(
+            f"{d.model} {d.precision}", f"{d.engine} {parallelism(d)}", span(d.replicas_by_slice.values()),
+            d.accelerator + (" spot" if d.spot else ""), "–" if capacity is None else quantity(capacity),
+            _latency(d.predicted.ttft_p95_ms), _latency(d.predicted.tpot_p95_ms),
+            "–" if d.predicted.utilization_peak is None else percent(d.predicted.utilization_peak),
+            d.predicted.provenance + band,
+        )  # fmt: skip
+    return table
+
+
+def parallelism(d: DeploymentView) -> str:
+    """`TP2`, `TP8 PP2`, `TP8 EP8`."""
+    parts = [f"TP{d.tensor_parallel}"]
+    parts += [f"PP{d.pipeline_parallel}"] if d.pipeline_parallel > 1 else []
+    parts += [f"EP{d.expert_parallel}"] if d.expert_parallel > 1 else []
+    return " ".join(parts)
+
+
+def _apis(apis: Iterable[ApiView], result: Result) -> Table:
+    table = _table(
+        "Call", ("API", "<"), ("workload", "<"), ("mean req/s", ">"), ("peak req/s", ">"), ("USD/month", ">")
+    )
+    hours = {s.id: s.hours_per_month for s in result.slices}
+    for a in apis:
+        mean = mean_rate(a.mean_req_per_s_by_slice, hours)
+        peak = max(a.peak_req_per_s_by_slice.values(), default=0.0)
+        table.add_row(a.api, a.workload, quantity(mean), quantity(peak), usd(a.usd_per_month))
+    return table
+
+
+def _cost(plan: PlanView) -> RenderableType:
+    terms = [f"{name.replace('_', ' ')} {usd(value)}" for name, value in plan.cost.terms.items() if value]
+    lines = [f"{' + '.join(terms) or '0'} = {usd(plan.cost.total_usd_per_month)} USD/month"]
+    tokens = [f"{w} {usd(v)}" for w, v in plan.cost.usd_per_million_tokens.items() if v is not None]
+    if tokens:
+        lines.append("USD per million tokens: " + ", ".join(tokens))
+    if plan.cost.liability_beyond_horizon_usd:
+        lines.append(f"to be paid after the horizon: {usd(plan.cost.liability_beyond_horizon_usd)} USD")
+    return _section("Cost", lines)
+
+
+def _section(title: str, lines: Iterable[str]) -> RenderableType:
+    body = [Padding(Text(line), (0, 0, 0, 2)) for line in lines]
+    return Group(Text(title, style="bold"), *body)
+
+
+def _explanation(plan: PlanView) -> list[RenderableType]:
+    e = plan.explanation
+    parts: list[RenderableType] = []
+    for title, lines in (
+        ("What binds", [f"{b.family}: {b.text}" for b in e.binding]),
+        ("Break-even", [f"{f.service}: {f.text}" for f in e.flips]),
+        ("Head-room", list(dict.fromkeys(_headroom(h.service, h.factors, h.product) for h in e.headroom))),
+        ("Risks", [r.text + ("" if r.share is None else f" ({percent(r.share)} of the cost)") for r in e.risks]),
+    ):
+        if lines:
+            parts += [_section(title, lines), ""]
+    return parts
+
+
+def _headroom(service: str, factors: dict[str, float], product: float) -> str:
+    shown = " × ".join(f"{name.replace('_', ' ')} {share:.3g}" for name, share in factors.items())
+    return f"{service}: {shown} = {product:.3g} of the raw capacity is planned with"
+
+
+def baselines(rows: Iterable[BaselineView], plans: tuple[PlanView, ...]) -> Table:
+    """What the obvious alternatives cost, and which promises they break."""
+    table = _table("Baselines", ("what", "<"), ("USD/month", ">"), ("vs best", ">"), ("fails", "<"))
+    best = plans[0].cost.total_usd_per_month if plans else 0.0
+    for row in rows:
+        cost = "–" if row.cost is None else usd(row.cost)
+        ratio = "–" if row.cost is None or not plans else versus(row.cost, best)
+        table.add_row(row.name.replace("_", " "), cost, ratio, "; ".join(row.failures) or "–")
+    return table
+
+
+def refusals(result: Result, most: int = MOST_GROUPS) -> RenderableType:
+    """Why the other choices are not candidates: counts by reason, each with one example."""
+    groups = group_refusals(result.rejected)
+    table = _table(
+        "Not possible (planner explain --why-not NAME says more)", ("count", ">"), ("reason", "<"), ("kind", "<"),
+        ("for example", "<"),
+    )  # fmt: skip
+    for g in groups[:most]:
+        table.add_row(f"{g.count:,}", g.check.replace("_", " "), g.kind, _example(g))
+    if len(groups) > most:
+        rest = sum(g.count for g in groups[most:])
+        return Group(table, Text(f"  and {rest:,} more for {len(groups) - most} other reasons", style="dim"))
+    return table
+
+
+def _example(g: RefusalGroup) -> str:
+    c = g.example_check
+    unit = f" {c.unit}" if c.unit else ""
+    numbers = "" if c.needed is None and c.had is None else f": needed {_value(c.needed)}{unit}, had {_value(c.had)}"
+    return f"{g.example}{numbers}"
+
+
+def _value(value: float | str | None) -> str:
+    if value is None:
+        return "nothing"
+    return value if isinstance(value, str) else quantity(value)
+
+
+def _infeasibility(i: InfeasibilityView) -> RenderableType:
+    lines = []
+    for c in i.conflicts:
+        short = (
+            "has no candidate at all" if c.short_by is None else f"is short by {quantity(c.short_by)} {c.unit or ''}"
+        )
+        lines.append(f"{c.family} [{', '.join(c.keys)}] {short}".rstrip())
+    lines += [f"would suffice: {', '.join(r.changes)} → {usd(r.total_usd_per_month)} USD/month" for r in i.relaxations]
+    lines += [f"does not help: {n}" for n in i.no_help]
+    return _section("Conflicts", lines or ["none found"])
+
+
+def _stamp(result: Result) -> str:
+    p = result.provenance
+    clock = "" if result.deterministic else " · stopped by the clock, another run may differ"
+    return (
+        f"planner {p.planner} · {p.solver} (OR-Tools {p.ortools}) seed {p.seed} · catalog {p.catalog.name} "
+        f"{p.catalog.as_of} · spec {p.spec_sha256[:12]}{clock}"
+    )

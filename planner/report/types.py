@@ -1,0 +1,214 @@
+"""The result as a document: the JSON of DESIGN §8. Field names are the public contract."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from planner.base import Frozen
+from planner.candidates.types import Rejected
+from planner.explain.types import Explanation
+
+
+class CatalogStamp(Frozen):
+    name: str
+    as_of: str
+    sha256: str
+
+
+class Limits(Frozen):
+    """What bounded the search."""
+
+    time_limit_s: float
+    gap: float
+    """Relative gap at which a solve may stop."""
+    max_gap: float | None = None
+    within: float
+    """How much more than the best plan an alternative may cost."""
+    top: int
+
+
+class ProvenanceStamp(Frozen):
+    """Everything needed to run the same again."""
+
+    planner: str
+    ortools: str
+    solver: str
+    seed: int
+    limits: Limits
+    spec_sha256: str
+    catalog: CatalogStamp
+    assumptions: tuple[str, ...] = ()
+
+
+class SliceView(Frozen):
+    id: str
+    quarter: int
+    label: str
+    hours_per_month: float
+    order: int
+
+
+class DemandView(Frozen):
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    workload: str
+    class_: Annotated[str, Field(alias="class")]
+    """Name of the request class."""
+    slice: str
+    mean_req_per_s: float
+    sizing_req_per_s: float
+    """The rate that capacity is sized on, forecast margin included."""
+
+
+class CostView(Frozen):
+    total_usd_per_month: float
+    """Amortised cash, mean over the horizon; penalties are excluded."""
+    terms: dict[str, float]
+    """USD/month; adds up to the total. `sunk` is shown and not part of it."""
+    by_quarter: tuple[float, ...]
+    """USD/month in each quarter."""
+    total_horizon_usd: float
+    liability_beyond_horizon_usd: float
+    usd_per_million_tokens: dict[str, float | None]
+    """Workload → USD per million tokens (input and output together); null without traffic."""
+
+
+class PurchaseView(Frozen):
+    offer: str
+    provider: str
+    region: str
+    zone: str
+    country: str | None
+    operator_jurisdiction: str | None
+    instance_type: str
+    accelerator: str
+    accelerators_per_instance: int
+    purchase_option: str
+    term_months: int
+    start_quarter: int = 0
+    tentative: bool = False
+    instances_by_slice: dict[str, int]
+    usd_per_month: float
+    source: str
+    as_of: str
+    confidence: str
+
+
+class Predicted(Frozen):
+    """What a replica of a deployment does; null where nothing was promised or nothing is known."""
+
+    ttft_p95_ms: float | None
+    tpot_p95_ms: float | None
+    capacity_req_per_s_per_replica: float | None
+    """Of the service's mix at its sizing rates, inside the SLO, head-room applied."""
+    utilization_mean: float | None
+    utilization_peak: float | None
+    kv_tokens: float | None
+    provenance: str
+    error_band: tuple[float, float]
+
+
+class DeploymentView(Frozen):
+    service: str
+    workloads: tuple[str, ...]
+    model: str
+    precision: str
+    kv_precision: str
+    engine: str
+    tensor_parallel: int
+    pipeline_parallel: int
+    expert_parallel: int
+    accelerator: str
+    pool: str
+    spot: bool
+    replicas_by_slice: dict[str, int]
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    router: str
+    predicted: Predicted
+
+
+class ApiView(Frozen):
+    workload: str
+    api: str
+    provider: str
+    mean_req_per_s_by_slice: dict[str, float]
+    peak_req_per_s_by_slice: dict[str, float]
+    usd_per_month: float
+
+
+class AxesView(Frozen):
+    """The plan's figure on every ranking axis (DESIGN §6)."""
+
+    committed_usd: float
+    """Non-cancellable money of the bought terms."""
+    spot_share: float
+    """Part of the peak capacity that stands on spot, 0…1."""
+    api_usd_per_month: float
+    configurations: int
+    headroom: float | None
+    """Largest t with capacity ≥ t · sizing demand; null where an API can take any amount."""
+
+
+class PlanView(Frozen):
+    rank: int
+    axis: str
+    title: str
+    verified: Literal[True] = True
+    cost: CostView
+    bound_usd_per_month: float
+    gap: float
+    """Against the global cost bound."""
+    axes: AxesView
+    purchases: tuple[PurchaseView, ...]
+    deployments: tuple[DeploymentView, ...]
+    api: tuple[ApiView, ...]
+    explanation: Explanation
+
+
+class BaselineView(Frozen):
+    name: str
+    cost: float | None
+    """USD/month; None: it cannot be built at all."""
+    failures: tuple[str, ...] = ()
+
+
+class ConflictView(Frozen):
+    family: str
+    keys: tuple[str, ...]
+    short_by: float | None
+    """None: there is no candidate at all, so no amount of slack helps."""
+    unit: str | None
+
+
+class RelaxationView(Frozen):
+    changes: tuple[str, ...]
+    total_usd_per_month: float
+
+
+class InfeasibilityView(Frozen):
+    conflicts: tuple[ConflictView, ...]
+    relaxations: tuple[RelaxationView, ...] = ()
+    no_help: tuple[str, ...] = ()
+
+
+class Result(Frozen):
+    """What `planner solve SPEC --format json` prints."""
+
+    schema_version: Literal["1"] = "1"
+    name: str
+    """Name of the spec."""
+    status: Literal["planned", "infeasible", "undecided"]
+    deterministic: bool
+    provenance: ProvenanceStamp
+    slices: tuple[SliceView, ...]
+    scenarios: tuple[str, ...] = ()
+    demand: tuple[DemandView, ...]
+    plans: tuple[PlanView, ...]
+    notes: tuple[str, ...] = ()
+    """What the ranking has to say: axes with nothing new, ties."""
+    baselines: tuple[BaselineView, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+    infeasibility: InfeasibilityView | None = None

@@ -1,0 +1,106 @@
+"""The group: lazy help, versions, exit codes, signals and pipes."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from planner import __version__
+from planner.cli import main as main_module
+from planner.cli.main import COMMANDS
+from planner.errors import Interrupted, SolverError, VerificationError
+
+Cli = Callable[..., "object"]
+
+
+def test_help_names_every_command_and_every_exit_code(planner) -> None:
+    ran = planner("--help")
+    assert ran.code == 0
+    for name in COMMANDS:
+        assert re.search(rf"^  {name} ", ran.out, re.MULTILINE)
+    for code in ("0", "1", "2", "3", "4", "130"):
+        assert re.search(rf"(^|[ ·]){code} ", ran.out)
+
+
+def test_help_texts_of_the_group_are_those_of_the_commands() -> None:
+    for name, text in COMMANDS.items():
+        command = getattr(import_module(f"planner.cli.commands.{name}"), name)
+        assert isinstance(command, click.Command)
+        assert " ".join((command.help or "").split("\n\n")[0].split()) == text
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """`planner --help` stays below 0.3 s because it imports neither the types nor any table or solver library."""
+    code = (
+        "import sys\nfrom planner.cli.main import run\nassert run(['--help']) == 0\n"
+        "heavy = {'numpy','pandas','scipy','ortools','rich','genai_prices','pydantic','ruamel'}\n"
+        "loaded = heavy & {m.split('.')[0] for m in sys.modules}\nassert not loaded, loaded"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
+
+
+def test_version(planner) -> None:
+    ran = planner("--version")
+    assert (ran.code, ran.out) == (0, f"planner, version {__version__}\n")
+
+
+def test_unknown_command_suggests_the_nearest(planner) -> None:
+    ran = planner("sovle", "x.yaml")
+    assert ran.code == 2
+    assert "error[U101]" in ran.err
+    assert "Did you mean solve?" in ran.err
+    assert ran.out == ""
+
+
+def test_unknown_option_is_bad_usage(planner) -> None:
+    ran = planner("schema", "--fromat", "json")
+    assert ran.code == 2
+    assert "--fromat" in ran.err
+    assert "planner schema --help" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (SolverError("highs", "crashed", "signal 11"), 1, "error[E101]: highs: crashed (signal 11)"),
+        (VerificationError(("quota[x]: needed 3, had 2",)), 1, "error[E102]: a plan failed its recomputation"),
+        (Interrupted("Ctrl-C"), 130, "error"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (RuntimeError("a\nb"), 1, "internal error: RuntimeError: a b — please report"),
+    ],
+)
+def test_every_failure_has_its_exit_code(
+    planner, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, text: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(main_module.cli, "main", fail)
+    ran = planner("schema")
+    assert ran.code == code
+    assert text in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("inner")
+
+    monkeypatch.setenv("PLANNER_DEBUG", "1")
+    monkeypatch.setattr(main_module.cli, "main", fail)
+    with pytest.raises(RuntimeError, match="inner"):
+        main_module.run(["schema"])
+
+
+def test_closed_pipe_is_no_error() -> None:
+    root = Path(__file__).parents[2]
+    line = f"{sys.executable} -m planner schema --of result | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=root, timeout=60)
+    assert done.stdout == "{\n0\n"
+    assert done.stderr == ""
