@@ -1,0 +1,113 @@
+"""`planner catalog`: what can be bought, and whether the tables are sound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from planner.cli.config import PlannerCommand, stdout_is_terminal
+from planner.cli.output import format_option, output_option, write_result
+from planner.errors import Fault, InputError
+
+if TYPE_CHECKING:
+    from planner.catalog.catalog import Catalog
+
+FORMATS = ("table", "json", "csv", "markdown")
+TABLES = (
+    "accelerators", "instance_types", "offers", "providers", "regions", "models", "precisions", "engines", "support",
+    "apis", "profiles", "spot_markets", "round_trips", "groups",
+)  # fmt: skip
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.group()
+def catalog() -> None:
+    """List, show and check what can be bought."""
+
+
+def source_options(function: F) -> F:
+    """Which catalog: --catalog and --overlay."""
+    function = click.option("--overlay", "overlays", multiple=True, metavar="FILE",
+                            help="A catalog fragment on top; may be given several times.")(function)  # fmt: skip
+    return click.option("--catalog", "path", metavar="DIR", default=None, show_default="the shipped one",
+                        help="Catalog directory.")(function)  # fmt: skip
+
+
+def _load(path: str | None, overlays: tuple[str, ...]) -> Catalog:
+    from planner.catalog.load import load_catalog
+
+    return load_catalog(path, overlays)
+
+
+@catalog.command("list", cls=PlannerCommand)
+@click.argument("table", required=False, type=click.Choice(TABLES), metavar="[TABLE]")
+@click.option("--where", "filters", multiple=True, metavar="FIELD=VALUE",
+              help="Only rows whose field has this value, e.g. accelerator=H100-SXM; aliases are understood.")  # fmt: skip
+@source_options
+@format_option(*FORMATS)
+@output_option
+def list_(
+    table: str | None, filters: tuple[str, ...], path: str | None, overlays: tuple[str, ...], format_: str, output: str
+) -> None:
+    """List the rows of a table, or the tables with their sizes.
+
+    TABLE is one of accelerators, instance_types, offers, providers, regions, models, precisions, engines, support,
+    apis, profiles, spot_markets, round_trips, groups.
+    """
+    from planner.report.catalog import filter_rows, rows_text, tables_text
+
+    cat = _load(path, overlays)
+    colour = output == "-" and stdout_is_terminal()
+    if table is None:
+        write_result(tables_text(cat, TABLES, format_, colour), output)
+        return
+    rows = filter_rows(cat, table, [_pair(f) for f in filters])
+    write_result(rows_text(table, rows, format_, colour), output)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    field, sign, value = text.partition("=")
+    if not sign or not field:
+        raise click.UsageError(f"--where takes FIELD=VALUE, not '{text}'")
+    return field.strip().replace("-", "_"), value.strip()
+
+
+@catalog.command(cls=PlannerCommand, needs=("name",))
+@click.argument("name", required=False, metavar="NAME")
+@source_options
+@format_option("table", "json")
+@output_option
+def show(name: str, path: str | None, overlays: tuple[str, ...], format_: str, output: str) -> None:
+    """Show every row that has a name.
+
+    NAME is an id or alias of any table: an accelerator, model, precision, engine, provider, API, instance type,
+    offer, region, …
+    """
+    from planner.report.catalog import find_rows, found_text, suggestions
+
+    cat = _load(path, overlays)
+    found = find_rows(cat, TABLES, name)
+    if not found:
+        near = suggestions(cat, TABLES, name)
+        hint = f"did you mean {' or '.join(near)}?" if near else "planner catalog list TABLE shows every name"
+        raise InputError([Fault("C101", f"no row of the catalog is named '{name}'", help=hint)])
+    write_result(found_text(found, format_, output == "-" and stdout_is_terminal()), output)
+
+
+@catalog.command(cls=PlannerCommand)
+@source_options
+@format_option("table", "json")
+@output_option
+def check(path: str | None, overlays: tuple[str, ...], format_: str, output: str) -> int:
+    """Check the tables: impossible values are errors (exit 2), odd ones are warnings.
+
+    Errors: zero, negative, NaN, duplicate, undated, unknown names. Warnings: spot not below on-demand, stale prices.
+    """
+    from planner.catalog.check import check_catalog
+    from planner.report.catalog import check_text
+
+    faults = check_catalog(path, overlays)
+    write_result(check_text(faults, format_), output)
+    return 2 if any(f.severity == "error" for f in faults) else 0

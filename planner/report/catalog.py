@@ -1,0 +1,191 @@
+"""Catalog rows as text: lists, single rows, findings of a check."""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from planner.base import Frozen
+from planner.catalog.catalog import Catalog, UnknownName
+from planner.errors import Fault, InputError
+from planner.report.flat import Cell, csv_text, markdown_text
+from planner.report.numbers import dump_json
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "accelerators": ("id", "vendor", "kind", "memory_gb", "bandwidth_gb_per_s", "bf16_tflops", "link", "as_of"),
+    "instance_types": ("id", "accelerator", "accelerators", "interconnect", "tensor_parallel_domain", "as_of"),
+    "offers": ("id", "price_usd_per_hour", "term_months", "confidence", "as_of", "flags"),
+    "providers": ("id", "name", "operator_jurisdiction", "marketplace", "certifications"),
+    "regions": ("provider", "region", "country", "zones"),
+    "models": ("id", "family", "native_precision", "max_context_tokens", "total_params_b", "active_params_b"),
+    "precisions": ("id", "bytes_per_param", "compute", "weight_only", "kv_bytes", "opt_in", "quality_impact"),
+    "engines": ("id", "version", "production", "vendors", "precisions"),
+    "support": ("id", "effect", "reason"),
+    "apis": ("id", "input_usd_per_mtok", "output_usd_per_mtok", "countries", "operator_jurisdiction", "as_of"),
+    "profiles": ("id", "description", "confidence"),
+    "spot_markets": ("provider", "accelerator", "interruptions_per_up_hour", "start_h", "availability"),
+    "round_trips": ("client_region", "country", "rtt_ms"),
+    "groups": ("id", "countries"),
+}
+"""Columns of a list; JSON and `show` hold every field."""
+
+
+def table_rows(catalog: Catalog, table: str) -> tuple[Frozen, ...]:
+    """The rows of a table by its name."""
+    rows: tuple[Frozen, ...] = getattr(catalog, table)
+    return rows
+
+
+def row_dict(row: Frozen) -> dict[str, Any]:
+    """All fields of a row; with the id of rows that compose theirs, and parameter counts of a model in billions."""
+    values = row.model_dump(mode="json")
+    row_id = getattr(row, "id", None)
+    head = {"id": row_id} if row_id is not None and "id" not in values else {}
+    shape = getattr(row, "shape", None)
+    tail = {}
+    if shape is not None:
+        tail = {"total_params_b": shape.total_params / 1e9, "active_params_b": shape.active_params / 1e9}
+    return head | values | tail
+
+
+def filter_rows(catalog: Catalog, table: str, conditions: Sequence[tuple[str, str]]) -> list[Frozen]:
+    """Rows whose fields have the values asked for. Raises InputError (U105) for a field that the table lacks."""
+    rows = list(table_rows(catalog, table))
+    for field, value in conditions:
+        if rows and field not in row_dict(rows[0]):
+            raise InputError(
+                [Fault("U105", f"{table} has no field '{field}'", help="fields: " + ", ".join(row_dict(rows[0])))]
+            )
+        wanted = {value.lower(), _canonical(catalog, field, value).lower()}
+        rows = [r for r in rows if wanted & _values(row_dict(r).get(field))]
+    return rows
+
+
+def _values(value: Any) -> set[str]:
+    many = value if isinstance(value, list | tuple) else [value]
+    return {str(v).lower() for v in many}
+
+
+def _canonical(catalog: Catalog, field: str, value: str) -> str:
+    lookup = getattr(catalog, field, None)
+    if field not in ("accelerator", "model", "precision", "engine", "provider") or lookup is None:
+        return value
+    try:
+        return str(lookup(value).id)
+    except UnknownName:
+        return value
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(v) for v in value)
+    return value if isinstance(value, str | int | float) or value is None else str(value)
+
+
+def rows_text(table: str, rows: Sequence[Frozen], format_: str, colour: bool = False) -> str:
+    """Rows of one table in a format."""
+    if format_ == "json":
+        return dump_json([row_dict(r) for r in rows])
+    columns = COLUMNS[table]
+    cells = [{c: _cell(row_dict(r).get(c)) for c in columns} for r in rows]
+    if format_ == "csv":
+        return csv_text(columns, cells)
+    if format_ == "markdown":
+        return markdown_text(columns, cells)
+    return _grid(columns, cells, colour) + f"{len(rows):,} row{'s' if len(rows) != 1 else ''}\n"
+
+
+def tables_text(catalog: Catalog, tables: Sequence[str], format_: str, colour: bool = False) -> str:
+    """The names of the tables with their sizes."""
+    cells: list[dict[str, Cell]] = [{"table": t, "rows": len(table_rows(catalog, t))} for t in tables]
+    if format_ == "json":
+        return dump_json({"name": catalog.name, "as_of": catalog.as_of.isoformat(), "sha256": catalog.sha256,
+                          "tables": {str(c["table"]): c["rows"] for c in cells}})  # fmt: skip
+    if format_ == "csv":
+        return csv_text(("table", "rows"), cells)
+    if format_ == "markdown":
+        return markdown_text(("table", "rows"), cells)
+    return f"{catalog.name}, as of {catalog.as_of}\n" + _grid(("table", "rows"), cells, colour)
+
+
+def _grid(columns: Sequence[str], cells: Iterable[dict[str, Cell]], colour: bool) -> str:
+    from rich.table import Table
+
+    from planner.report.table import WIDTH, render
+
+    rows = list(cells)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for c in columns:
+        numeric = all(isinstance(r[c], int | float) or r[c] is None for r in rows)
+        table.add_column(c, justify="right" if numeric else "left", overflow="fold")
+    for r in rows:
+        table.add_row(*("" if r[c] is None else _short(r[c]) for c in columns))
+    width = shutil.get_terminal_size((WIDTH, 24)).columns if colour else WIDTH
+    return render(table, width, colour)
+
+
+def _short(value: Cell) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def names_of(row: Frozen) -> tuple[str, ...]:
+    """Every name that a row answers to, as written."""
+    own = [getattr(row, "id", None), *getattr(row, "aliases", ())]
+    own += [getattr(row, f, None) for f in ("name", "region", "pool_id") if f != "name" or hasattr(row, "tensor_parallel_domain")]
+    if hasattr(row, "input_usd_per_mtok"):
+        own += [getattr(row, "model", None), f"{getattr(row, 'provider', '')}/{getattr(row, 'model', '')}"]
+    return tuple(str(n) for n in own if n)
+
+
+def find_rows(catalog: Catalog, tables: Sequence[str], name: str) -> list[tuple[str, Frozen]]:
+    """(table, row) of every row that answers to a name, in any case."""
+    wanted = name.lower()
+    return [
+        (t, row) for t in tables for row in table_rows(catalog, t) if wanted in {n.lower() for n in names_of(row)}
+    ]
+
+
+def suggestions(catalog: Catalog, tables: Sequence[str], name: str, count: int = 3) -> list[str]:
+    """The names that look most like `name`, best first."""
+    known = {n.lower(): n for t in tables for row in table_rows(catalog, t) for n in names_of(row)}
+    return [known[n] for n in difflib.get_close_matches(name.lower(), sorted(known), n=count, cutoff=0.6)]
+
+
+def found_text(found: Sequence[tuple[str, Frozen]], format_: str, colour: bool = False) -> str:
+    """Rows in full, one block each."""
+    if format_ == "json":
+        return dump_json([{"table": t, **row_dict(r)} for t, r in found])
+    blocks = []
+    for table, row in found:
+        lines = [f"[{table}]"]
+        lines += [f"{k} = {_flat(v)}" for k, v in row_dict(row).items() if v not in (None, [], "")]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k}: {_flat(v)}" for k, v in value.items() if v not in (None, [], "")) + "}"
+    if isinstance(value, list | tuple):
+        return ", ".join(_flat(v) for v in value)
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def check_text(faults: Sequence[Fault], format_: str) -> str:
+    """Findings of a catalog check: each with its row, then a count."""
+    if format_ == "json":
+        keys = ("severity", "code", "message", "file", "path", "line", "help")
+        return dump_json([{k: getattr(f, k, None) for k in keys} for f in faults])
+    lines = []
+    for f in faults:
+        file = getattr(f, "file", None) or f.path
+        place = f" ({file}{f':{f.line}' if f.line else ''})" if file else ""
+        lines.append(f"{f.severity}[{f.code}]: {f.message}{place}")
+    errors = sum(f.severity == "error" for f in faults)
+    warnings = len(faults) - errors
+    lines.append(f"{errors} error{'s' if errors != 1 else ''}, {warnings} warning{'s' if warnings != 1 else ''}")
+    return "\n".join(lines) + "\n"
