@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.base import Frozen
 from planner.catalog.catalog import Catalog, UnknownName
+from planner.catalog.types import ApiOffer, InstanceType, Offer, Region
 from planner.errors import Fault, InputError
 from planner.report.flat import Cell, csv_text, markdown_text
 from planner.report.numbers import dump_json
@@ -135,7 +136,11 @@ def _short(value: Cell) -> str:
 def names_of(row: Frozen) -> tuple[str, ...]:
     """Every name that a row answers to, as written."""
     own = [getattr(row, "id", None), *getattr(row, "aliases", ())]
-    own += [getattr(row, f, None) for f in ("name", "region", "pool_id") if f != "name" or hasattr(row, "tensor_parallel_domain")]
+    own += [
+        getattr(row, f, None)
+        for f in ("name", "region", "pool_id")
+        if f != "name" or hasattr(row, "tensor_parallel_domain")
+    ]
     if hasattr(row, "input_usd_per_mtok"):
         own += [getattr(row, "model", None), f"{getattr(row, 'provider', '')}/{getattr(row, 'model', '')}"]
     return tuple(str(n) for n in own if n)
@@ -144,9 +149,7 @@ def names_of(row: Frozen) -> tuple[str, ...]:
 def find_rows(catalog: Catalog, tables: Sequence[str], name: str) -> list[tuple[str, Frozen]]:
     """(table, row) of every row that answers to a name, in any case."""
     wanted = name.lower()
-    return [
-        (t, row) for t in tables for row in table_rows(catalog, t) if wanted in {n.lower() for n in names_of(row)}
-    ]
+    return [(t, row) for t in tables for row in table_rows(catalog, t) if wanted in {n.lower() for n in names_of(row)}]
 
 
 def suggestions(catalog: Catalog, tables: Sequence[str], name: str, count: int = 3) -> list[str]:

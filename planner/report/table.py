@@ -99,22 +99,25 @@ def span(counts: Iterable[int]) -> str:
     return str(values[0]) if len(values) == 1 else f"{values[0]}–{values[-1]}"
 
 
-def _table(title: str, *columns: tuple[str, str]) -> Table:
-    """A plain table; a column is (head, `<` left or `>` right, `!` right and never wrapped)."""
+def _table(title: str, *columns: str) -> Table:
+    """A plain table. A column is its head with a mark: `>` right, `<` left (neither is wrapped), `~` left, wrapped."""
     table = Table(
         title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0),
         header_style="dim",
     )  # fmt: skip
-    for head, side in columns:
-        table.add_column(head, justify="left" if side == "<" else "right", no_wrap=side != "<", overflow="fold")
+    for column in columns:
+        head, mark = column[:-1], column[-1]
+        table.add_column(
+            head, justify="right" if mark == ">" else "left", no_wrap=mark != "~", overflow="fold", vertical="top"
+        )
     return table
 
 
 def ranking(result: Result) -> Table:
     """All plans, one line each, comparable at a glance."""
     table = _table(
-        "Ranked plans", ("#", ">"), ("plan", "<"), ("USD/month", ">"), ("vs best", ">"), ("gap", ">"),
-        ("committed USD", ">"), ("spot", ">"), ("API USD", ">"), ("head-room", ">"),
+        "Ranked plans", "#>", "plan~", "USD/month>", "vs best>", "gap>", "committed\nUSD>", "spot>",
+        "API\nUSD/month>", "head-\nroom>",
     )  # fmt: skip
     best = result.plans[0].cost.total_usd_per_month
     for p in result.plans:
@@ -154,16 +157,12 @@ def plan_details(result: Result, plan: PlanView, explain: bool = True) -> list[R
 
 
 def _purchases(purchases: Iterable[PurchaseView]) -> Table:
-    table = _table(
-        "Buy", ("offer", "<"), ("instances", ">"), ("each", "<"), ("country / operator", "<"), ("term", "<"),
-        ("USD/month", ">"), ("price", "<"),
-    )  # fmt: skip
+    table = _table("Buy", "count>", "machine~", "each<", "how<", "country<", "operator<", "USD/month>", "price<")
     for p in purchases:
-        term = f"{p.term_months} months" if p.term_months else "none"
         table.add_row(
-            p.offer, span(p.instances_by_slice.values()), f"{p.accelerators_per_instance} × {p.accelerator}",
-            f"{p.country or '?'} / {p.operator_jurisdiction or '?'}", term, usd(p.usd_per_month),
-            f"{p.confidence} {p.as_of}",
+            span(p.instances_by_slice.values()), p.offer.rsplit("/", 1)[0],
+            f"{p.accelerators_per_instance} × {p.accelerator}", p.purchase_option, p.country or "?",
+            p.operator_jurisdiction or "?", usd(p.usd_per_month), p.confidence,
         )  # fmt: skip
     return table
 
@@ -174,19 +173,17 @@ def _latency(value: float | None) -> str:
 
 def _deployments(deployments: Iterable[DeploymentView]) -> Table:
     table = _table(
-        "Deploy", ("model", "<"), ("engine", "<"), ("replicas", ">"), ("on", "<"), ("req/s each", ">"),
-        ("TTFT p95 ms", ">"), ("TPOT p95 ms", ">"), ("busy", ">"), ("estimate", "<"),
+        "Deploy", "replicas>", "model~", "engine<", "on<", "req/s\neach>", "TTFT\np95 ms>", "TPOT\np95 ms>",
+        "busy at\npeak>", "from<",
     )  # fmt: skip
     for d in deployments:
-        low, high = d.predicted.error_band
-        band = "" if (low, high) == (1.0, 1.0) else f" ×{low:.2f}–{high:.2f}"
         capacity = d.predicted.capacity_req_per_s_per_replica
         table.add_row(
-            f"{d.model} {d.precision}", f"{d.engine} {parallelism(d)}", span(d.replicas_by_slice.values()),
+            span(d.replicas_by_slice.values()), f"{d.model} {d.precision}", f"{d.engine} {parallelism(d)}",
             d.accelerator + (" spot" if d.spot else ""), "–" if capacity is None else quantity(capacity),
             _latency(d.predicted.ttft_p95_ms), _latency(d.predicted.tpot_p95_ms),
             "–" if d.predicted.utilization_peak is None else percent(d.predicted.utilization_peak),
-            d.predicted.provenance + band,
+            d.predicted.provenance,
         )  # fmt: skip
     return table
 
@@ -200,9 +197,7 @@ def parallelism(d: DeploymentView) -> str:
 
 
 def _apis(apis: Iterable[ApiView], result: Result) -> Table:
-    table = _table(
-        "Call", ("API", "<"), ("workload", "<"), ("mean req/s", ">"), ("peak req/s", ">"), ("USD/month", ">")
-    )
+    table = _table("Call", "API~", "workload~", "mean req/s>", "peak req/s>", "USD/month>")
     hours = {s.id: s.hours_per_month for s in result.slices}
     for a in apis:
         mean = mean_rate(a.mean_req_per_s_by_slice, hours)
@@ -222,9 +217,14 @@ def _cost(plan: PlanView) -> RenderableType:
     return _section("Cost", lines)
 
 
-def _section(title: str, lines: Iterable[str]) -> RenderableType:
-    body = [Padding(Text(line), (0, 0, 0, 2)) for line in lines]
-    return Group(Text(title, style="bold"), *body)
+def _section(title: str, lines: Iterable[str], bullet: str = "") -> RenderableType:
+    """A title and lines below it; with a bullet, long lines hang."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column(overflow="fold")
+    for line in lines:
+        grid.add_row(bullet, line)
+    return Group(Text(title, style="bold"), grid)
 
 
 def _explanation(plan: PlanView) -> list[RenderableType]:
@@ -237,7 +237,7 @@ def _explanation(plan: PlanView) -> list[RenderableType]:
         ("Risks", [r.text + ("" if r.share is None else f" ({percent(r.share)} of the cost)") for r in e.risks]),
     ):
         if lines:
-            parts += [_section(title, lines), ""]
+            parts += [_section(title, lines, "·"), ""]
     return parts
 
 
@@ -248,7 +248,7 @@ def _headroom(service: str, factors: dict[str, float], product: float) -> str:
 
 def baselines(rows: Iterable[BaselineView], plans: tuple[PlanView, ...]) -> Table:
     """What the obvious alternatives cost, and which promises they break."""
-    table = _table("Baselines", ("what", "<"), ("USD/month", ">"), ("vs best", ">"), ("fails", "<"))
+    table = _table("Baselines", "what<", "USD/month>", "vs best>", "fails~")
     best = plans[0].cost.total_usd_per_month if plans else 0.0
     for row in rows:
         cost = "–" if row.cost is None else usd(row.cost)
@@ -261,9 +261,8 @@ def refusals(result: Result, most: int = MOST_GROUPS) -> RenderableType:
     """Why the other choices are not candidates: counts by reason, each with one example."""
     groups = group_refusals(result.rejected)
     table = _table(
-        "Not possible (planner explain --why-not NAME says more)", ("count", ">"), ("reason", "<"), ("kind", "<"),
-        ("for example", "<"),
-    )  # fmt: skip
+        "Not possible (planner explain --why-not NAME says more)", "count>", "reason<", "kind<", "for example~"
+    )
     for g in groups[:most]:
         table.add_row(f"{g.count:,}", g.check.replace("_", " "), g.kind, _example(g))
     if len(groups) > most:

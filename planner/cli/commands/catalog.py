@@ -44,7 +44,7 @@ def _load(path: str | None, overlays: tuple[str, ...]) -> Catalog:
 @catalog.command("list", cls=PlannerCommand)
 @click.argument("table", required=False, type=click.Choice(TABLES), metavar="[TABLE]")
 @click.option("--where", "filters", multiple=True, metavar="FIELD=VALUE",
-              help="Only rows whose field has this value, e.g. accelerator=H100-SXM; aliases are understood.")  # fmt: skip
+              help="Only rows whose field has this value, e.g. accelerator=H100-SXM (or an alias).")  # fmt: skip
 @source_options
 @format_option(*FORMATS)
 @output_option

@@ -20,21 +20,59 @@ def _check_explain(_: click.Context, __: click.Parameter, value: str) -> str:
 @click.argument("spec", required=False, metavar="SPEC")
 @click.option("--catalog", metavar="DIR", default=None, show_default="the shipped one", help="Catalog directory.")
 @click.option("--top", type=click.IntRange(1, 50), default=6, show_default=True, help="Most plans to rank.")
-@click.option("--within", type=click.FloatRange(0, 10), default=0.05, show_default=True, metavar="SHARE",
-              help="How much more than the best plan an alternative on an axis may cost: 0.05 is 5 %.")
-@click.option("--gap", type=click.FloatRange(0, 1), default=0.001, show_default=True, metavar="SHARE",
-              help="Relative optimality gap at which a solve may stop.")
-@click.option("--max-gap", type=click.FloatRange(0), default=None, metavar="SHARE",
-              help="Exit 4 if the best plan's gap is larger than this.")
-@click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
-              metavar="SECONDS", help="For the whole command; half of it for the best plan.")
+@click.option(
+    "--within",
+    type=click.FloatRange(0, 10),
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="How much more than the best plan an alternative on an axis may cost: 0.05 is 5 %.",
+)
+@click.option(
+    "--gap",
+    type=click.FloatRange(0, 1),
+    default=0.001,
+    show_default=True,
+    metavar="SHARE",
+    help="Relative optimality gap at which a solve may stop.",
+)
+@click.option(
+    "--max-gap",
+    type=click.FloatRange(0),
+    default=None,
+    metavar="SHARE",
+    help="Exit 4 if the best plan's gap is larger than this.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For the whole command; half of it for the best plan.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of the solver.")
-@click.option("--solver", type=click.Choice(["highs", "scip"]), default="highs", show_default=True,
-              help="SCIP is a second opinion.")
-@click.option("--explain", type=click.Choice(["none", "fast", "full"]), default="fast", show_default=True,
-              callback=_check_explain, help="How much explanation to make.")
-@click.option("--progress/--no-progress", "progress", default=None,
-              help="Show progress on standard error (default: on a terminal, after 2 s).")
+@click.option(
+    "--solver",
+    type=click.Choice(["highs", "scip"]),
+    default="highs",
+    show_default=True,
+    help="SCIP is a second opinion.",
+)
+@click.option(
+    "--explain",
+    type=click.Choice(["none", "fast", "full"]),
+    default="fast",
+    show_default=True,
+    callback=_check_explain,
+    help="How much explanation to make.",
+)
+@click.option(
+    "--progress/--no-progress",
+    "progress",
+    default=None,
+    help="Show progress on standard error (default: on a terminal, after 2 s).",
+)
 @format_option(*FORMATS)
 @output_option
 def solve(

@@ -1,0 +1,125 @@
+"""Explanations can be recomputed by hand."""
+
+from datetime import date
+
+import pytest
+
+from planner.base import PurchaseOption
+from planner.explain.binding import binding_limits
+from planner.explain.breakeven import all_api, api_break_evens, replicas_per_volume, requests_per_month
+from planner.explain.headroom import headroom_products
+from planner.explain.refusals import group_refusals, why_not
+from planner.explain.risks import find_risks
+from planner.spec.types import OpsOverhead, Policy, Resilience, Spare
+from planner.verify.types import Slack
+from tests.report import sample
+
+
+def test_limit_that_binds_in_two_slices_is_told_once() -> None:
+    (only,) = binding_limits(sample.verification())
+    assert only.family == "replica_capacity"
+    assert only.keys == ("chat", sample.POOL)
+    assert only.text == f"the replicas of chat at {sample.POOL} are full at the sizing rate (1 of 1 replicas)"
+
+
+def test_unknown_family_still_has_a_sentence() -> None:
+    check = sample.verification(binding=(Slack(family="new_rule", key=(), needed=2.0, had=2.0, unit=""),))
+    assert binding_limits(check)[0].text == "new_rule of the plan has no slack (2 of 2)"
+
+
+def test_headroom_is_one_product_with_the_margin_inside() -> None:
+    (only,) = headroom_products(sample.spec(), sample.verification())
+    assert only.factors == {"forecast_margin": 0.8, "estimate_quantile": 0.9, "target_utilization": 0.7}
+    assert only.product == pytest.approx(0.8 * 0.9 * 0.7)
+
+
+def test_risks_name_price_estimate_spot_place_and_limits() -> None:
+    found = {
+        r.kind: r
+        for r in find_risks(sample.spec(), sample.catalog(), sample.problem(), sample.plan(), sample.verification())
+    }
+    total = sample.verification().cost.total_usd_per_month
+    assert found["assumed_price"].share == pytest.approx(2920 / total)
+    assert "2026-01-01" in found["stale_price"].text
+    assert "0.80×" in found["estimated_performance"].text
+    assert found["spot_exposure"].share == pytest.approx(960 / total)
+    assert "eurocloud/eu-north1" in found["single_region"].text
+    assert "eurocloud H100-SXM" in found["unknown_quota"].text
+    assert sample.API in found["unknown_api_limit"].text
+    assert "seed_price" not in found
+
+
+def test_fresh_price_is_not_stale() -> None:
+    spec = sample.spec(policy=Policy(price_date=date(2026, 2, 1)))
+    kinds = [r.kind for r in find_risks(spec, sample.catalog(), sample.problem(), sample.plan(), sample.verification())]
+    assert "stale_price" not in kinds
+
+
+def test_month_weighs_slices_by_their_hours() -> None:
+    demand = sample.demand()
+    assert requests_per_month((3.0, 1.0), demand.slices) == pytest.approx(3600 * (3 * 400 + 330))
+
+
+def test_break_even_is_the_volume_where_both_bills_are_equal() -> None:
+    """All-API: 5,508,000 requests × 0.002 USD = 11,016 USD for 8.262 G tokens. One instance: 2,920 USD a month, and it
+    carries 2 of the 6.25 … req/s that are sized on, so more than one is needed before the API costs as much."""
+    problem = sample.problem()
+    (flip,) = api_break_evens(problem)
+    volume = all_api(problem.demand.services[0], problem.demand.slices, problem.apis)
+    assert volume is not None
+    assert volume.api_usd_per_month == pytest.approx(11016.0)
+    assert flip.now == pytest.approx(5_508_000 * 1500)
+    load = replicas_per_volume(problem.demand.services[0], problem.candidates[0], problem.demand, 1.0)
+    assert load == pytest.approx(2.5)
+    # i instances carry i/2.5 of the volume; the API asks 11,016·t: i·2,920 = 11,016·t at t = i/3.773 ≤ i/2.5.
+    assert flip.at is not None
+    assert flip.at == pytest.approx(flip.now * 2920 / 11016)
+    assert flip.usd_per_month_at == pytest.approx(2920.0)
+    assert "today's volume is above it" in flip.text
+
+
+def test_overhead_and_fixed_costs_move_the_break_even() -> None:
+    policy = Policy(ops_overhead=OpsOverhead(fraction=0.3, fixed_usd_per_month=100.0))
+    (flip,) = api_break_evens(sample.problem(policy=policy))
+    assert flip.usd_per_month_at == pytest.approx(100.0 + 1.3 * 2920.0)
+
+
+def test_spare_needs_one_more_instance() -> None:
+    service = sample.service().model_copy(update={"resilience": Resilience(spare=Spare(count=1))})
+    demand = sample.demand().model_copy(update={"services": (service,)})
+    (flip,) = api_break_evens(sample.problem(demand=demand))
+    # Two instances, one a spare: 5,840 USD = t·11,016 at t = 0.53 > 1/2.5; three carry 0.8 and cost 8,760 = 0.795.
+    assert flip.usd_per_month_at == pytest.approx(3 * 2920.0)
+
+
+def test_api_that_is_always_cheaper_has_no_break_even() -> None:
+    cheap = tuple(a.model_copy(update={"usd_per_request": 0.0002}) for a in sample.problem().apis)
+    (flip,) = api_break_evens(sample.problem(apis=cheap))
+    assert flip.at is None
+    assert "no volume" in flip.text
+
+
+def test_no_break_even_without_an_api_or_without_machines() -> None:
+    assert api_break_evens(sample.problem(apis=())) == ()
+    assert api_break_evens(sample.problem(candidates=())) == ()
+
+
+def test_spot_is_no_ground_for_a_break_even() -> None:
+    spot_only = tuple(c.model_copy(update={"options": (PurchaseOption.SPOT,)}) for c in sample.problem().candidates)
+    (flip,) = api_break_evens(sample.problem(candidates=spot_only))
+    assert flip.at is None
+
+
+def test_refusals_are_grouped_by_reason_with_counts() -> None:
+    groups = group_refusals(sample.problem().rejected)
+    assert [(g.check, g.count) for g in groups] == [("country", 12), ("operator_jurisdiction", 12), ("memory", 1)]
+    assert groups[2].example == "llama-3.3-70b-instruct/bf16/vllm/L4/tp1"
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("L4", 1), ("l4", 1), ("llama-3.3-70b-instruct", 1), ("bf16", 1), ("uscloud", 1), ("uscloud/us-east1", 1),
+     ("US", 1), ("L40S", 0), ("4", 0)],
+)  # fmt: skip
+def test_why_not_finds_whole_names_only(name: str, count: int) -> None:
+    assert len(why_not(sample.problem().rejected, name)) == count
