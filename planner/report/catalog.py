@@ -135,15 +135,16 @@ def _short(value: Cell) -> str:
 
 def names_of(row: Frozen) -> tuple[str, ...]:
     """Every name that a row answers to, as written."""
-    own = [getattr(row, "id", None), *getattr(row, "aliases", ())]
-    own += [
-        getattr(row, f, None)
-        for f in ("name", "region", "pool_id")
-        if f != "name" or hasattr(row, "tensor_parallel_domain")
-    ]
-    if hasattr(row, "input_usd_per_mtok"):
-        own += [getattr(row, "model", None), f"{getattr(row, 'provider', '')}/{getattr(row, 'model', '')}"]
-    return tuple(str(n) for n in own if n)
+    own: list[str | None] = [getattr(row, "id", None), *getattr(row, "aliases", ())]
+    if isinstance(row, InstanceType):
+        own.append(row.name)
+    elif isinstance(row, Offer):
+        own.append(row.pool_id)
+    elif isinstance(row, Region):
+        own += [row.region, f"{row.provider}/{row.region}"]
+    elif isinstance(row, ApiOffer):
+        own += [row.model, f"{row.provider}/{row.model}"]
+    return tuple(n for n in own if n)
 
 
 def find_rows(catalog: Catalog, tables: Sequence[str], name: str) -> list[tuple[str, Frozen]]:
