@@ -75,3 +75,14 @@ class RefusalGroup(Frozen):
     """What was refused."""
     example_check: Check
     """The example's failed check, with needed and had."""
+
+
+class Conflict(Frozen):
+    """A limit that cannot be kept: in its unit, by how much at least."""
+
+    family: str
+    """Constraint family (DESIGN §5.3)."""
+    keys: tuple[str, ...]
+    short_by: float | None
+    """None: the amount is not known."""
+    unit: str | None

@@ -41,8 +41,12 @@ TERMS = ("reserved", "on_demand", "spot", "owned", "api", "ops_overhead")
 class Entry:
     """One verified plan of the ranked list, ready to be reported."""
 
+    rank: int
     axis: str
+    also: tuple[str, ...]
     title: str
+    buys: tuple[str, ...]
+    tie: bool
     plan: Plan
     check: Verification
     explanation: Explanation
@@ -69,7 +73,7 @@ class Answer:
 def build_result(answer: Answer) -> Result:
     """The document of a solve. Raises ValueError for a plan that did not verify: such a plan is never shown."""
     demand = answer.problem.demand
-    plans = tuple(_plan(rank, entry, answer) for rank, entry in enumerate(answer.entries, start=1))
+    plans = tuple(_plan(entry, answer) for entry in answer.entries)
     return Result(
         name=answer.spec.name,
         status=answer.status,
@@ -114,16 +118,19 @@ def _demand(demand: Demand, margin: float) -> tuple[DemandView, ...]:
     )
 
 
-def _plan(rank: int, entry: Entry, answer: Answer) -> PlanView:
+def _plan(entry: Entry, answer: Answer) -> PlanView:
     if not entry.check.ok:
-        raise ValueError(f"plan {rank} did not verify: {entry.check.violations[0]}")
+        raise ValueError(f"plan {entry.rank} did not verify: {entry.check.violations[0]}")
     slices = [s.id for s in answer.problem.demand.slices]
     pools = {p.id: p for p in answer.problem.pools}
     cost = entry.check.cost
     return PlanView(
-        rank=rank,
+        rank=entry.rank,
         axis=entry.axis,
+        also=entry.also,
         title=entry.title,
+        buys=entry.buys,
+        tie=entry.tie,
         cost=_cost(entry.check, answer.spec),
         bound_usd_per_month=entry.bound_usd_per_month,
         gap=max(0.0, entry.gap),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -40,14 +40,14 @@ def render(renderable: RenderableType, width: int = WIDTH, colour: bool = False)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
-def result_table(result: Result, width: int = WIDTH, colour: bool = False, explain: bool = True) -> str:
+def resulttable_of(result: Result, width: int = WIDTH, colour: bool = False, explain: bool = True) -> str:
     """The whole result: headline, ranking, the winner in detail, baselines, refusals."""
     parts: list[RenderableType] = [headline(result), ""]
     if result.plans:
         parts += [ranking(result), *_notes(result.notes), ""]
         parts += plan_details(result, result.plans[0], explain)
     if result.infeasibility is not None:
-        parts += [_infeasibility(result.infeasibility), ""]
+        parts += [conflicts(result.infeasibility), ""]
     if result.baselines:
         parts += [baselines(result.baselines, result.plans), ""]
     if result.rejected:
@@ -99,7 +99,7 @@ def span(counts: Iterable[int]) -> str:
     return str(values[0]) if len(values) == 1 else f"{values[0]}–{values[-1]}"
 
 
-def _table(title: str, *columns: str) -> Table:
+def table_of(title: str, *columns: str) -> Table:
     """A plain table. A column is its head with a mark: `>` right, `<` left (neither is wrapped), `~` left, wrapped."""
     table = Table(
         title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0),
@@ -115,18 +115,23 @@ def _table(title: str, *columns: str) -> Table:
 
 def ranking(result: Result) -> Table:
     """All plans, one line each, comparable at a glance."""
-    table = _table(
+    table = table_of(
         "Ranked plans", "#>", "plan~", "USD/month>", "vs best>", "gap>", "committed\nUSD>", "spot>",
         "API\nUSD/month>", "head-\nroom>",
     )  # fmt: skip
     best = result.plans[0].cost.total_usd_per_month
     for p in result.plans:
         table.add_row(
-            str(p.rank), p.title, usd(p.cost.total_usd_per_month), versus(p.cost.total_usd_per_month, best),
+            str(p.rank), plan_words(p), usd(p.cost.total_usd_per_month), versus(p.cost.total_usd_per_month, best),
             percent(p.gap), usd(p.axes.committed_usd), percent(p.axes.spot_share), usd(p.axes.api_usd_per_month),
             "any" if p.axes.headroom is None else f"{p.axes.headroom:.2f}×",
         )  # fmt: skip
     return table
+
+
+def plan_words(plan: PlanView) -> str:
+    """The title, and below it what the plan's extra money buys."""
+    return plan.title + "".join(f"\n  {b}" for b in plan.buys)
 
 
 def versus(cost: float, best: float) -> str:
@@ -157,7 +162,7 @@ def plan_details(result: Result, plan: PlanView, explain: bool = True) -> list[R
 
 
 def _purchases(purchases: Iterable[PurchaseView]) -> Table:
-    table = _table("Buy", "count>", "machine~", "each<", "how<", "country<", "operator<", "USD/month>", "price<")
+    table = table_of("Buy", "count>", "machine~", "each<", "how<", "country<", "operator<", "USD/month>", "price<")
     for p in purchases:
         table.add_row(
             span(p.instances_by_slice.values()), p.offer.rsplit("/", 1)[0],
@@ -172,7 +177,7 @@ def _latency(value: float | None) -> str:
 
 
 def _deployments(deployments: Iterable[DeploymentView]) -> Table:
-    table = _table(
+    table = table_of(
         "Deploy", "replicas>", "model~", "engine<", "on<", "req/s\neach>", "TTFT\np95 ms>", "TPOT\np95 ms>",
         "busy at\npeak>", "from<",
     )  # fmt: skip
@@ -197,7 +202,7 @@ def parallelism(d: DeploymentView) -> str:
 
 
 def _apis(apis: Iterable[ApiView], result: Result) -> Table:
-    table = _table("Call", "API~", "workload~", "mean req/s>", "peak req/s>", "USD/month>")
+    table = table_of("Call", "API~", "workload~", "mean req/s>", "peak req/s>", "USD/month>")
     hours = {s.id: s.hours_per_month for s in result.slices}
     for a in apis:
         mean = mean_rate(a.mean_req_per_s_by_slice, hours)
@@ -214,10 +219,10 @@ def _cost(plan: PlanView) -> RenderableType:
         lines.append("USD per million tokens: " + ", ".join(tokens))
     if plan.cost.liability_beyond_horizon_usd:
         lines.append(f"to be paid after the horizon: {usd(plan.cost.liability_beyond_horizon_usd)} USD")
-    return _section("Cost", lines)
+    return section("Cost", lines)
 
 
-def _section(title: str, lines: Iterable[str], bullet: str = "") -> RenderableType:
+def section(title: str, lines: Iterable[str], bullet: str = "") -> RenderableType:
     """A title and lines below it; with a bullet, long lines hang."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=1)
@@ -237,7 +242,7 @@ def _explanation(plan: PlanView) -> list[RenderableType]:
         ("Risks", [r.text + ("" if r.share is None else f" ({percent(r.share)} of the cost)") for r in e.risks]),
     ):
         if lines:
-            parts += [_section(title, lines, "·"), ""]
+            parts += [section(title, lines, "·"), ""]
     return parts
 
 
@@ -248,7 +253,7 @@ def _headroom(service: str, factors: dict[str, float], product: float) -> str:
 
 def baselines(rows: Iterable[BaselineView], plans: tuple[PlanView, ...]) -> Table:
     """What the obvious alternatives cost, and which promises they break."""
-    table = _table("Baselines", "what<", "USD/month>", "vs best>", "fails~")
+    table = table_of("Baselines", "what<", "USD/month>", "vs best>", "fails~")
     best = plans[0].cost.total_usd_per_month if plans else 0.0
     for row in rows:
         cost = "–" if row.cost is None else usd(row.cost)
@@ -259,10 +264,13 @@ def baselines(rows: Iterable[BaselineView], plans: tuple[PlanView, ...]) -> Tabl
 
 def refusals(result: Result, most: int = MOST_GROUPS) -> RenderableType:
     """Why the other choices are not candidates: counts by reason, each with one example."""
-    groups = group_refusals(result.rejected)
-    table = _table(
-        "Not possible (planner explain --why-not NAME says more)", "count>", "reason<", "kind<", "for example~"
-    )
+    return refusal_table(group_refusals(result.rejected), most)
+
+
+def refusal_table(groups: Sequence[RefusalGroup], most: int = MOST_GROUPS) -> RenderableType:
+    """Groups of refusals, the largest first; beyond `most` they are only counted."""
+    title = "Not possible (planner explain --why-not NAME says more)"
+    table = table_of(title, "count>", "reason<", "kind<", "for example~")
     for g in groups[:most]:
         table.add_row(f"{g.count:,}", g.check.replace("_", " "), g.kind, _example(g))
     if len(groups) > most:
@@ -284,7 +292,7 @@ def _value(value: float | str | None) -> str:
     return value if isinstance(value, str) else quantity(value)
 
 
-def _infeasibility(i: InfeasibilityView) -> RenderableType:
+def conflicts(i: InfeasibilityView) -> RenderableType:
     lines = []
     for c in i.conflicts:
         short = (
@@ -293,7 +301,7 @@ def _infeasibility(i: InfeasibilityView) -> RenderableType:
         lines.append(f"{c.family} [{', '.join(c.keys)}] {short}".rstrip())
     lines += [f"would suffice: {', '.join(r.changes)} → {usd(r.total_usd_per_month)} USD/month" for r in i.relaxations]
     lines += [f"does not help: {n}" for n in i.no_help]
-    return _section("Conflicts", lines or ["none found"])
+    return section("Conflicts", lines or ["none found"])
 
 
 def _stamp(result: Result) -> str:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from planner.base import Frozen
 from planner.candidates.types import Rejected
-from planner.explain.types import Explanation
+from planner.explain.types import Conflict, Explanation
 
 
 class CatalogStamp(Frozen):
@@ -154,8 +154,16 @@ class AxesView(Frozen):
 
 class PlanView(Frozen):
     rank: int
+    """1-based; plans whose difference to the cheapest is below the proven gap share rank 1."""
     axis: str
+    """What it is best in: cheapest, least_committed, …; or `alternative`."""
+    also: tuple[str, ...] = ()
+    """Other axes on which it is the best found."""
     title: str
+    buys: tuple[str, ...] = ()
+    """What its extra money over the cheapest plan buys; for an alternative also what is different."""
+    tie: bool = False
+    """Its difference to the cheapest is below the proven gap."""
     verified: Literal[True] = True
     cost: CostView
     bound_usd_per_month: float
@@ -175,21 +183,13 @@ class BaselineView(Frozen):
     failures: tuple[str, ...] = ()
 
 
-class ConflictView(Frozen):
-    family: str
-    keys: tuple[str, ...]
-    short_by: float | None
-    """None: there is no candidate at all, so no amount of slack helps."""
-    unit: str | None
-
-
 class RelaxationView(Frozen):
     changes: tuple[str, ...]
     total_usd_per_month: float
 
 
 class InfeasibilityView(Frozen):
-    conflicts: tuple[ConflictView, ...]
+    conflicts: tuple[Conflict, ...]
     relaxations: tuple[RelaxationView, ...] = ()
     no_help: tuple[str, ...] = ()
 

@@ -248,7 +248,7 @@ def provenance() -> ProvenanceStamp:
 def answer(check: Verification | None = None) -> Answer:
     checked = check or verification()
     entry = Entry(
-        axis="cheapest", title="cheapest", plan=plan(), check=checked,
+        rank=1, axis="cheapest", also=(), title="Cheapest", buys=(), tie=False, plan=plan(), check=checked,
         explanation=explain_plan(spec(), catalog(), problem(), plan(), checked),
         bound_usd_per_month=5300.0, gap=0.0012345678,
     )  # fmt: skip

@@ -108,7 +108,7 @@ def test_order_of_lists_changes_no_byte() -> None:
         p.model_copy(update={"rejected": p.rejected[::-1], "pools": p.pools[::-1]}), answer.status,
         answer.deterministic, answer.provenance,
         (entry.__class__(
-            entry.axis, entry.title,
+            entry.rank, entry.axis, entry.also, entry.title, entry.buys, entry.tie,
             plan.model_copy(update={"purchases": plan.purchases[::-1], "deployments": plan.deployments[::-1]}),
             entry.check.model_copy(update={
                 "cost": cost.model_copy(update={"purchases": cost.purchases[::-1]}),

@@ -93,10 +93,15 @@ def solve(
         solver=solver, explain=explain,
     )  # fmt: skip
     with ProgressLine(progress) as line:
-        result = solve_spec(spec, options, line)
-    colour = output == "-" and stdout_is_terminal()
-    write_result(result_text(result, format_, colour=colour, explain=explain != "none"), output)
-    code = exit_code(result, max_gap)
-    if code == 4 and result.plans:
-        click.echo(f"the best plan's gap {result.plans[0].gap:.3g} is above --max-gap {max_gap:g}", err=True)
+        outcome = solve_spec(spec, options, line)
+    result, code = outcome.result, exit_code(outcome, max_gap)
+    if outcome.interrupted:
+        click.echo("interrupted: the search ended early" + ("" if output == "-" else f", {output} is not written"),
+                   err=True)  # fmt: skip
+    if not outcome.interrupted or output == "-":
+        colour = output == "-" and stdout_is_terminal()
+        write_result(result_text(result, format_, colour=colour, explain=explain != "none"), output)
+    if code == 4:
+        gap = f"the best plan's gap {result.plans[0].gap:.3g} is above --max-gap" if result.plans else "no plan"
+        click.echo(f"{gap} within {time_limit:g} s", err=True)
     return code

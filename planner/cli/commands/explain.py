@@ -1,0 +1,84 @@
+"""`planner explain`: why a plan looks as it does, and why something is not in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.cli.config import PlannerCommand, stdout_is_terminal
+from planner.cli.output import format_option, output_option, write_result
+from planner.errors import Fault, InputError
+
+if TYPE_CHECKING:
+    from planner.report.types import Result
+
+
+@click.command(cls=PlannerCommand, needs=("source",))
+@click.argument("source", required=False, metavar="RESULT|SPEC")
+@click.option("--plan", "number", type=click.IntRange(1), default=1, show_default=True,
+              help="Which plan of the list, from the top.")  # fmt: skip
+@click.option("--why-not", "names", multiple=True, metavar="NAME",
+              help="Why an accelerator, model, precision, provider, region or API is not used; repeatable.")  # fmt: skip
+@click.option("--catalog", metavar="DIR", default=None, show_default="the shipped one", help="Catalog directory.")
+@click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+              metavar="SECONDS", help="For solving a SPEC.")  # fmt: skip
+@format_option("table", "json")
+@output_option
+def explain(
+    source: str, number: int, names: tuple[str, ...], catalog: str | None, time_limit: float, format_: str, output: str
+) -> int:
+    """Explain a plan, or why something was not chosen.
+
+    RESULT is the JSON of an earlier solve (`planner solve SPEC --format json -o result.json`); a SPEC is solved first.
+    Exit code 3 or 4 where there is no plan to explain, unless --why-not is asked.
+    """
+    from planner.report.explain import plan_text, why_not_text
+
+    result = _read_result(source) or _solve(source, catalog, time_limit)
+    colour = output == "-" and stdout_is_terminal()
+    if names:
+        write_result(why_not_text(result, names, format_, colour), output)
+        return 0
+    if not result.plans:
+        write_result(plan_text(result, None, format_, colour), output)
+        return 3 if result.status == "infeasible" else 4
+    if number > len(result.plans):
+        raise InputError([Fault("U106", f"there is no plan {number}: the result has {len(result.plans)}")])
+    write_result(plan_text(result, result.plans[number - 1], format_, colour), output)
+    return 0
+
+
+def _read_result(source: str) -> Result | None:
+    """The result in a JSON file; None where the file is something else (a spec). Raises InputError (U107)."""
+    path = Path(source)
+    if source == "-" or not path.is_file() or path.suffix.lower() in (".yaml", ".yml"):
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not text.lstrip().startswith("{") or '"provenance"' not in text:
+        return None
+    from pydantic import ValidationError
+
+    from planner.report.types import Result
+
+    try:
+        return Result.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(p) for p in first["loc"])
+        raise InputError(
+            [Fault("U107", f"not a result of this version of planner: {place}: {first['msg']}", path=source,
+                   help="make it anew with: planner solve SPEC --format json -o result.json")]
+        ) from error  # fmt: skip
+
+
+def _solve(source: str, catalog: str | None, time_limit: float) -> Result:
+    from planner.cli.progress import ProgressLine
+    from planner.cli.run import RunOptions, solve_spec
+
+    with ProgressLine() as line:
+        return solve_spec(source, RunOptions(catalog=catalog, time_limit_s=time_limit), line).result

@@ -1,0 +1,193 @@
+"""The whole line: read, look up, enumerate, compile, solve, verify, explain, report. No arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner import __version__
+from planner.catalog.catalog import Catalog
+from planner.catalog.load import load_catalog
+from planner.cli.progress import ProgressLine
+from planner.demand.build import build_demand
+from planner.demand.types import Demand
+from planner.report.result import Answer, Entry, build_result
+from planner.report.types import BaselineView, CatalogStamp, InfeasibilityView, Limits, ProvenanceStamp, Result
+from planner.spec.document import SpecDocument, read_document
+from planner.spec.resolve import resolve_spec
+from planner.spec.types import Spec
+
+if TYPE_CHECKING:
+    from planner.candidates.types import Problem
+    from planner.formulation.compile import Compiled
+    from planner.solve.engine import SolverChild
+    from planner.solve.ranking import Entry as Ranked
+    from planner.solve.ranking import Ranking
+    from planner.solve.types import Progress
+    from planner.verify.types import Verification
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of `planner solve`; shares are fractions, times seconds."""
+
+    catalog: str | None = None
+    top: int = 6
+    within: float = 0.05
+    gap: float = 0.001
+    max_gap: float | None = None
+    time_limit_s: float = 60.0
+    seed: int = 0
+    solver: str = "highs"
+    explain: str = "fast"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A spec with all names resolved, and what it refers to."""
+
+    document: SpecDocument
+    spec: Spec
+    catalog: Catalog
+    demand: Demand
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A finished run: the document to print, what it was made from, and whether Ctrl-C ended the search."""
+
+    result: Result
+    answer: Answer
+    interrupted: bool
+
+
+def load(path: str, catalog: str | None = None) -> Loaded:
+    """Read a spec and the catalog that it names (a catalog given on the command line wins).
+
+    Raises InputError with every fault of the spec, or of the catalog fragments it names.
+    """
+    document = read_document(path)
+    choice = document.catalog
+    where = choice.path if catalog is None else str(Path(catalog).resolve())
+    rows = load_catalog(where, choice.overlays, document.base_dir, document.price_date)
+    spec = resolve_spec(document, rows.known_names())
+    return Loaded(document, spec, rows, build_demand(spec, rows))
+
+
+def solve_spec(path: str, options: RunOptions, progress: ProgressLine | None = None) -> Outcome:
+    """Solve the spec at `path` (`-`: standard input) and report every verified plan.
+
+    The solver's process starts first and loads its engines while the spec is read. Raises InputError (exit 2),
+    SolverError (1), Interrupted (130).
+    """
+    from planner.solve.engine import SolverChild
+
+    line = progress or ProgressLine(asked=False)
+    with SolverChild() as child:
+        child.start()
+        line.stage("reading the spec and the catalog")
+        loaded = load(path, options.catalog)
+        return solve_loaded(loaded, options, child, line)
+
+
+def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: ProgressLine) -> Outcome:
+    """The part of `solve_spec` after reading."""
+    from planner.candidates.build import build_problem
+    from planner.formulation.compile import compile_milp
+    from planner.solve.rank import CompiledProgramme, rank
+    from planner.solve.ranking import RankOptions
+    from planner.verify.verify import verify_plan
+
+    line.stage("enumerating candidates")
+    problem = build_problem(loaded.spec, loaded.catalog, loaded.demand)
+    line.stage("building the programme")
+    compiled = compile_milp(problem)
+    ranking = rank(
+        CompiledProgramme(compiled, loaded.catalog),
+        lambda plan: verify_plan(plan, loaded.spec, loaded.catalog),
+        RankOptions(
+            engine=options.solver, time_limit_s=options.time_limit_s, relative_gap=options.gap, seed=options.seed,
+            top=options.top, within=options.within,
+        ),
+        child,
+        _reporter(line),
+    )  # fmt: skip
+    line.stage("explaining")
+    answer = Answer(
+        spec=loaded.spec, catalog=loaded.catalog, problem=problem, status=ranking.status,
+        deterministic=ranking.deterministic, provenance=_provenance(loaded, problem, options),
+        entries=tuple(_entry(e, loaded, problem, options) for e in ranking.entries), notes=ranking.notes,
+        baselines=tuple(
+            BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
+        ),
+        infeasibility=_infeasibility(ranking, compiled, child, options),
+    )  # fmt: skip
+    return Outcome(build_result(answer), answer, ranking.interrupted)
+
+
+def exit_code(outcome: Outcome, max_gap: float | None) -> int:
+    """The exit code of a run (DESIGN §8)."""
+    result = outcome.result
+    if outcome.interrupted:
+        return 130
+    if result.status == "infeasible":
+        return 3
+    if not result.plans or (max_gap is not None and result.plans[0].gap > max_gap):
+        return 4
+    return 0
+
+
+def _reporter(line: ProgressLine) -> Callable[[str, Progress], None]:
+    def report(stage: str, sign: Progress) -> None:
+        line.numbers(stage, sign.incumbent, sign.bound)
+
+    return report
+
+
+def _entry(ranked: Ranked[Verification], loaded: Loaded, problem: Problem, options: RunOptions) -> Entry:
+    from planner.explain.explain import explain_plan
+    from planner.explain.types import Explanation
+
+    explanation = Explanation()
+    if options.explain != "none":
+        explanation = explain_plan(loaded.spec, loaded.catalog, problem, ranked.plan, ranked.verdict)
+    return Entry(
+        rank=ranked.rank, axis=str(ranked.axis), also=tuple(str(a) for a in ranked.also), title=ranked.title,
+        buys=ranked.buys, tie=ranked.tie, plan=ranked.plan, check=ranked.verdict, explanation=explanation,
+        bound_usd_per_month=ranked.bound_usd_per_month, gap=ranked.gap,
+    )  # fmt: skip
+
+
+def _infeasibility(
+    ranking: Ranking[Verification], compiled: Compiled, child: SolverChild, options: RunOptions
+) -> InfeasibilityView | None:
+    if ranking.status != "infeasible":
+        return None
+    from planner.explain.infeasible import find_conflicts
+    from planner.solve.types import SolveOptions
+
+    limits = SolveOptions(engine=options.solver, time_limit_s=max(1.0, 0.2 * options.time_limit_s), seed=options.seed)
+    return InfeasibilityView(conflicts=find_conflicts(compiled, child, limits))
+
+
+def _provenance(loaded: Loaded, problem: Problem, options: RunOptions) -> ProvenanceStamp:
+    from importlib.metadata import version
+
+    assumptions = tuple(dict.fromkeys((*loaded.demand.assumptions, *problem.assumptions)))
+    return ProvenanceStamp(
+        planner=__version__,
+        ortools=version("ortools"),
+        solver=options.solver,
+        seed=options.seed,
+        limits=Limits(
+            time_limit_s=options.time_limit_s, gap=options.gap, max_gap=options.max_gap, within=options.within,
+            top=options.top,
+        ),
+        spec_sha256=loaded.document.sha256,
+        catalog=CatalogStamp(
+            name=loaded.catalog.name, as_of=loaded.catalog.as_of.isoformat(), sha256=loaded.catalog.sha256
+        ),
+        assumptions=assumptions,
+    )  # fmt: skip
