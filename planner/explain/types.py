@@ -86,3 +86,5 @@ class Conflict(Frozen):
     short_by: float | None
     """None: the amount is not known."""
     unit: str | None
+    relax: str | None = None
+    """How one would relax it."""

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from planner.base import Check
 from planner.candidates.types import Rejected
 from planner.explain.refusals import why_not
 from planner.report.numbers import dump_json, quantity
@@ -90,13 +91,15 @@ def _answer(name: str, ranks: Sequence[int], refused: Sequence[Rejected], result
     return [section("", lines, "·")]
 
 
-def _check(check: Any) -> str:
-    words = str(check.check).replace("_", " ")
+def _value(value: float | str | None) -> str:
+    return value if isinstance(value, str) else "nothing" if value is None else quantity(value)
+
+
+def _check(check: Check) -> str:
+    words = check.check.replace("_", " ")
     if check.needed is None and check.had is None:
         return f"{words} [{check.kind}]" + (f", {check.detail}" if check.detail else "")
     unit = f" {check.unit}" if check.unit else ""
-    needed, had = (
-        v if isinstance(v, str) else "nothing" if v is None else quantity(v) for v in (check.needed, check.had)
-    )
+    needed, had = _value(check.needed), _value(check.had)
     tail = f" ({check.detail})" if check.detail else ""
     return f"{words} [{check.kind}]: needed {needed}{unit}, had {had}{unit if had != 'nothing' else ''}{tail}"

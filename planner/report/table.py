@@ -298,7 +298,8 @@ def conflicts(i: InfeasibilityView) -> RenderableType:
         short = (
             "has no candidate at all" if c.short_by is None else f"is short by {quantity(c.short_by)} {c.unit or ''}"
         )
-        lines.append(f"{c.family} [{', '.join(c.keys)}] {short}".rstrip())
+        relax = f" → {c.relax}" if c.relax else ""
+        lines.append(f"{c.family} [{', '.join(c.keys)}] {short.rstrip()}{relax}")
     lines += [f"would suffice: {', '.join(r.changes)} → {usd(r.total_usd_per_month)} USD/month" for r in i.relaxations]
     lines += [f"does not help: {n}" for n in i.no_help]
     return section("Conflicts", lines or ["none found"])
