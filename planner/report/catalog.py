@@ -15,9 +15,9 @@ from planner.report.flat import Cell, csv_text, markdown_text
 from planner.report.numbers import dump_json
 
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "accelerators": ("id", "vendor", "kind", "memory_gb", "bandwidth_gb_per_s", "bf16_tflops", "link", "as_of"),
-    "instance_types": ("id", "accelerator", "accelerators", "interconnect", "tensor_parallel_domain", "as_of"),
-    "offers": ("id", "price_usd_per_hour", "term_months", "confidence", "as_of", "flags"),
+    "accelerators": ("id", "vendor", "kind", "memory_gb", "bandwidth_gb_per_s", "bf16_tflops", "link"),
+    "instance_types": ("id", "accelerator", "accelerators", "interconnect", "tensor_parallel_domain"),
+    "offers": ("id", "accelerators", "accelerator", "country", "price_usd_per_hour", "confidence"),
     "providers": ("id", "name", "operator_jurisdiction", "marketplace", "certifications"),
     "regions": ("provider", "region", "country", "zones"),
     "models": ("id", "family", "native_precision", "max_context_tokens", "total_params_b", "active_params_b"),
@@ -39,9 +39,12 @@ def table_rows(catalog: Catalog, table: str) -> tuple[Frozen, ...]:
     return rows
 
 
-def row_dict(row: Frozen) -> dict[str, Any]:
-    """All fields of a row; with the id of rows that compose theirs, and parameter counts of a model in billions."""
-    values = row.model_dump(mode="json")
+def row_dict(row: Frozen, catalog: Catalog) -> dict[str, Any]:
+    """All fields of a row, and what follows from them.
+
+    The id of rows that compose theirs, the accelerator and country of an offer, a model's parameters in billions.
+    """
+    values = row.model_dump(mode="json") | _joined(row, catalog)
     row_id = getattr(row, "id", None)
     head = {"id": row_id} if row_id is not None and "id" not in values else {}
     shape = getattr(row, "shape", None)
@@ -51,16 +54,31 @@ def row_dict(row: Frozen) -> dict[str, Any]:
     return head | values | tail
 
 
+def _joined(row: Frozen, catalog: Catalog) -> dict[str, Any]:
+    """What other tables say of an offer."""
+    if not isinstance(row, Offer):
+        return {}
+    place = catalog.region(row.provider, row.region)
+    try:
+        machine = catalog.instance_type(row.provider, row.instance_type)
+    except UnknownName:
+        return {}
+    return {
+        "accelerator": machine.accelerator,
+        "accelerators": machine.accelerators,
+        "country": place.country if place else None,
+    }
+
+
 def filter_rows(catalog: Catalog, table: str, conditions: Sequence[tuple[str, str]]) -> list[Frozen]:
     """Rows whose fields have the values asked for. Raises InputError (U105) for a field that the table lacks."""
     rows = list(table_rows(catalog, table))
     for field, value in conditions:
-        if rows and field not in row_dict(rows[0]):
-            raise InputError(
-                [Fault("U105", f"{table} has no field '{field}'", help="fields: " + ", ".join(row_dict(rows[0])))]
-            )
+        known = row_dict(rows[0], catalog) if rows else {field: None}
+        if field not in known:
+            raise InputError([Fault("U105", f"{table} has no field '{field}'", help="fields: " + ", ".join(known))])
         wanted = {value.lower(), _canonical(catalog, field, value).lower()}
-        rows = [r for r in rows if wanted & _values(row_dict(r).get(field))]
+        rows = [r for r in rows if wanted & _values(row_dict(r, catalog).get(field))]
     return rows
 
 
@@ -87,12 +105,12 @@ def _cell(value: Any) -> Cell:
     return value if isinstance(value, str | int | float) or value is None else str(value)
 
 
-def rows_text(table: str, rows: Sequence[Frozen], format_: str, colour: bool = False) -> str:
+def rows_text(catalog: Catalog, table: str, rows: Sequence[Frozen], format_: str, colour: bool = False) -> str:
     """Rows of one table in a format."""
     if format_ == "json":
-        return dump_json([row_dict(r) for r in rows])
+        return dump_json([row_dict(r, catalog) for r in rows])
     columns = COLUMNS[table]
-    cells = [{c: _cell(row_dict(r).get(c)) for c in columns} for r in rows]
+    cells = [{c: _cell(values.get(c)) for c in columns} for values in (row_dict(r, catalog) for r in rows)]
     if format_ == "csv":
         return csv_text(columns, cells)
     if format_ == "markdown":
@@ -122,7 +140,10 @@ def _grid(columns: Sequence[str], cells: Iterable[dict[str, Cell]], colour: bool
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for c in columns:
         numeric = all(isinstance(r[c], int | float) or r[c] is None for r in rows)
-        table.add_column(c, justify="right" if numeric else "left", overflow="fold")
+        longest = max((len(str(r[c])) for r in rows), default=0)
+        whole = c == columns[0] and longest <= WIDTH // 2
+        head = c.replace("_", " ")
+        table.add_column(head, justify="right" if numeric else "left", overflow="fold", no_wrap=whole)
     for r in rows:
         table.add_row(*("" if r[c] is None else _short(r[c]) for c in columns))
     width = shutil.get_terminal_size((WIDTH, 24)).columns if colour else WIDTH
@@ -159,14 +180,14 @@ def suggestions(catalog: Catalog, tables: Sequence[str], name: str, count: int =
     return [known[n] for n in difflib.get_close_matches(name.lower(), sorted(known), n=count, cutoff=0.6)]
 
 
-def found_text(found: Sequence[tuple[str, Frozen]], format_: str, colour: bool = False) -> str:
+def found_text(catalog: Catalog, found: Sequence[tuple[str, Frozen]], format_: str, colour: bool = False) -> str:
     """Rows in full, one block each."""
     if format_ == "json":
-        return dump_json([{"table": t, **row_dict(r)} for t, r in found])
+        return dump_json([{"table": t, **row_dict(r, catalog)} for t, r in found])
     blocks = []
     for table, row in found:
         lines = [f"[{table}]"]
-        lines += [f"{k} = {_flat(v)}" for k, v in row_dict(row).items() if v not in (None, [], "")]
+        lines += [f"{k} = {_flat(v)}" for k, v in row_dict(row, catalog).items() if v not in (None, [], "")]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
 

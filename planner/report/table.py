@@ -40,7 +40,7 @@ def render(renderable: RenderableType, width: int = WIDTH, colour: bool = False)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
-def resulttable_of(result: Result, width: int = WIDTH, colour: bool = False, explain: bool = True) -> str:
+def result_table(result: Result, width: int = WIDTH, colour: bool = False, explain: bool = True) -> str:
     """The whole result: headline, ranking, the winner in detail, baselines, refusals."""
     parts: list[RenderableType] = [headline(result), ""]
     if result.plans:

@@ -64,7 +64,7 @@ def list_(
         write_result(tables_text(cat, TABLES, format_, colour), output)
         return
     rows = filter_rows(cat, table, [_pair(f) for f in filters])
-    write_result(rows_text(table, rows, format_, colour), output)
+    write_result(rows_text(cat, table, rows, format_, colour), output)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -93,7 +93,7 @@ def show(name: str, path: str | None, overlays: tuple[str, ...], format_: str, o
         near = suggestions(cat, TABLES, name)
         hint = f"did you mean {' or '.join(near)}?" if near else "planner catalog list TABLE shows every name"
         raise InputError([Fault("C101", f"no row of the catalog is named '{name}'", help=hint)])
-    write_result(found_text(found, format_, output == "-" and stdout_is_terminal()), output)
+    write_result(found_text(cat, found, format_, output == "-" and stdout_is_terminal()), output)
 
 
 @catalog.command(cls=PlannerCommand)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--plan", "number", type=click.IntRange(1), default=1, show_default=True,
               help="Which plan of the list, from the top.")  # fmt: skip
 @click.option("--why-not", "names", multiple=True, metavar="NAME",
-              help="Why an accelerator, model, precision, provider, region or API is not used; repeatable.")  # fmt: skip
+              help="Why an accelerator, model, precision, provider, region or API is not used.")  # fmt: skip
 @click.option("--catalog", metavar="DIR", default=None, show_default="the shipped one", help="Catalog directory.")
 @click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
               metavar="SECONDS", help="For solving a SPEC.")  # fmt: skip

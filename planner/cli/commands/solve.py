@@ -102,6 +102,6 @@ def solve(
         colour = output == "-" and stdout_is_terminal()
         write_result(result_text(result, format_, colour=colour, explain=explain != "none"), output)
     if code == 4:
-        gap = f"the best plan's gap {result.plans[0].gap:.3g} is above --max-gap" if result.plans else "no plan"
-        click.echo(f"{gap} within {time_limit:g} s", err=True)
+        why = f"the best plan's gap {result.plans[0].gap:.3g} is above --max-gap" if result.plans else "no plan"
+        click.echo(f"{why} within {time_limit:g} s", err=True)
     return code
