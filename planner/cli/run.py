@@ -14,13 +14,22 @@ from planner.cli.progress import ProgressLine
 from planner.demand.build import build_demand
 from planner.demand.types import Demand
 from planner.report.result import Answer, Entry, build_result
-from planner.report.types import BaselineView, CatalogStamp, InfeasibilityView, Limits, ProvenanceStamp, Result
+from planner.report.types import (
+    AxesView,
+    BaselineView,
+    CatalogStamp,
+    InfeasibilityView,
+    Limits,
+    ProvenanceStamp,
+    Result,
+)
 from planner.spec.document import SpecDocument, read_document
 from planner.spec.resolve import resolve_spec
 from planner.spec.types import Spec
 
 if TYPE_CHECKING:
     from planner.candidates.types import Problem
+    from planner.explain.types import Flip
     from planner.formulation.compile import Compiled
     from planner.solve.engine import SolverChild
     from planner.solve.ranking import Entry as Ranked
@@ -95,6 +104,7 @@ def solve_spec(path: str, options: RunOptions, progress: ProgressLine | None = N
 def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: ProgressLine) -> Outcome:
     """The part of `solve_spec` after reading."""
     from planner.candidates.build import build_problem
+    from planner.explain.breakeven import api_break_evens
     from planner.formulation.compile import compile_milp
     from planner.solve.rank import CompiledProgramme, rank
     from planner.solve.ranking import RankOptions
@@ -115,10 +125,11 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
         _reporter(line),
     )  # fmt: skip
     line.stage("explaining")
+    flips = api_break_evens(problem) if options.explain != "none" else ()
     answer = Answer(
         spec=loaded.spec, catalog=loaded.catalog, problem=problem, status=ranking.status,
         deterministic=ranking.deterministic, provenance=_provenance(loaded, problem, options),
-        entries=tuple(_entry(e, loaded, problem, options) for e in ranking.entries), notes=ranking.notes,
+        entries=tuple(_entry(e, loaded, problem, flips, options) for e in ranking.entries), notes=ranking.notes,
         baselines=tuple(
             BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
         ),
@@ -146,18 +157,33 @@ def _reporter(line: ProgressLine) -> Callable[[str, Progress], None]:
     return report
 
 
-def _entry(ranked: Ranked[Verification], loaded: Loaded, problem: Problem, options: RunOptions) -> Entry:
+def _entry(
+    ranked: Ranked[Verification], loaded: Loaded, problem: Problem, flips: tuple[Flip, ...], options: RunOptions
+) -> Entry:
     from planner.explain.explain import explain_plan
     from planner.explain.types import Explanation
 
     explanation = Explanation()
     if options.explain != "none":
-        explanation = explain_plan(loaded.spec, loaded.catalog, problem, ranked.plan, ranked.verdict)
+        explanation = explain_plan(loaded.spec, loaded.catalog, problem, flips, ranked.plan, ranked.verdict)
     return Entry(
         rank=ranked.rank, axis=str(ranked.axis), also=tuple(str(a) for a in ranked.also), title=ranked.title,
         buys=ranked.buys, tie=ranked.tie, plan=ranked.plan, check=ranked.verdict, explanation=explanation,
-        bound_usd_per_month=ranked.bound_usd_per_month, gap=ranked.gap,
+        bound_usd_per_month=ranked.bound_usd_per_month, gap=ranked.gap, axes=_axes(ranked),
     )  # fmt: skip
+
+
+def _axes(ranked: Ranked[Verification]) -> AxesView:
+    from planner.formulation.axes import Axis
+
+    figures = {axis: value or 0.0 for axis, value in ranked.measures.items()}
+    return AxesView(
+        committed_usd=figures[Axis.LEAST_COMMITTED],
+        spot_share=figures[Axis.LEAST_SPOT],
+        api_usd_per_month=figures[Axis.LEAST_API],
+        configurations=round(figures[Axis.FEWEST_CONFIGURATIONS]),
+        headroom=ranked.measures[Axis.MOST_HEADROOM],
+    )
 
 
 def _infeasibility(

@@ -5,24 +5,22 @@ from __future__ import annotations
 from planner.explain.types import Binding
 from planner.verify.types import Slack, Verification
 
-_SENTENCES: dict[str, str] = {
-    "serve_demand": "all demand of {keys} is served and none of it is surplus",
-    "replica_capacity": "the replicas of {keys} are full at the sizing rate",
-    "instance_packing": "every accelerator of {keys} is occupied",
-    "spot_limit": "no more of {keys} may stand on spot",
-    "spare": "the spare replicas of {keys} are exactly those asked for",
-    "survive_loss": "what remains of {keys} after the loss just serves the promised share",
-    "quota": "the quota {keys} is used up",
+SENTENCES: dict[str, str] = {
+    "serve_demand": "all demand is served and no more",
+    "replica_capacity": "with one replica less the rest could not serve at the sizing rate",
+    "instance_packing": "with one instance less the replicas would not fit",
+    "spot_limit": "no more of the demand may stand on spot",
+    "spare": "there is not one spare replica too many",
+    "survive_loss": "what remains after the loss just serves the promised share",
+    "quota": "the quota is used up",
     "budget": "the budget is used up",
-    "api_limits": "the API {keys} is at its rate limit",
+    "api_limits": "the API is at its rate limit",
     "provider_limits": "no further provider may be used",
     "configurations": "no further configuration may be used",
-    "commitment_window": "the commitments of {keys} fill their window",
-    "batch_deadline": "the batch work of {keys} ends just in time",
-    "offer_limit": "no more of {keys} is on offer",
-    "max_instances": "no more of {keys} is on offer",
-    "owned": "all owned machines {keys} are in use",
+    "commitment_window": "the commitments fill their window",
+    "batch_deadline": "the batch work ends just in time",
 }
+"""What it means for a person that a family binds."""
 
 
 def binding_limits(verification: Verification) -> tuple[Binding, ...]:
@@ -35,9 +33,10 @@ def binding_limits(verification: Verification) -> tuple[Binding, ...]:
 
 
 def _binding(slack: Slack, keys: tuple[str, ...]) -> Binding:
-    sentence = _SENTENCES.get(slack.family, "{family} of {keys} has no slack")
-    text = sentence.format(keys=" at ".join(keys) if keys else "the plan", family=slack.family)
+    sentence = SENTENCES.get(slack.family, f"{slack.family} has no slack")
+    where = f": {', '.join(keys)}" if keys else ""
+    amount = f" ({slack.needed:.4g} of {slack.had:.4g} {slack.unit}".rstrip() + ")"
     return Binding(
         family=slack.family, keys=keys, used=slack.needed, limit=slack.had, unit=slack.unit,
-        text=f"{text} ({slack.needed:.4g} of {slack.had:.4g} {slack.unit})".replace(" )", ")"),
+        text=f"{sentence}{where}{amount}",
     )  # fmt: skip

@@ -18,16 +18,17 @@ from planner.report.types import PlanView, Result
 MOST_SHOWN = 20
 
 
-def plan_text(result: Result, plan: PlanView | None, format_: str, colour: bool = False) -> str:
-    """One plan with its explanation; without a plan what conflicts."""
+def plan_text(result: Result, number: int | None, format_: str, colour: bool = False) -> str:
+    """The plan at a position (from 1) with its explanation; without a plan what conflicts."""
+    plan = None if number is None else result.plans[number - 1]
     if format_ == "json":
         tree: dict[str, Any] = {"schema_version": result.schema_version, "status": result.status}
         tree["plan"] = None if plan is None else plan.model_dump(mode="json", by_alias=True)
         tree["infeasibility"] = None if result.infeasibility is None else result.infeasibility.model_dump(mode="json")
         return dump_json(tree)
     parts: list[RenderableType] = [headline(result), ""]
-    if plan is not None:
-        parts += plan_details(result, plan)
+    if number is not None:
+        parts += plan_details(result, number)
     if result.infeasibility is not None:
         parts += [conflicts(result.infeasibility), ""]
     if result.baselines:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.base import PurchaseOption
 from planner.candidates.types import ApiUse, Deployment, Plan, Pool, Problem, Purchase, Rejected
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.demand.types import Demand, Service
@@ -52,6 +51,7 @@ class Entry:
     explanation: Explanation
     bound_usd_per_month: float
     gap: float
+    axes: AxesView
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _plan(entry: Entry, answer: Answer) -> PlanView:
         cost=_cost(entry.check, answer.spec),
         bound_usd_per_month=entry.bound_usd_per_month,
         gap=max(0.0, entry.gap),
-        axes=_axes(entry, answer.problem.demand),
+        axes=entry.axes,
         purchases=tuple(
             _purchase(p, c, pools[p.pool], slices)
             for p, c in sorted(
@@ -161,30 +161,6 @@ def _cost(check: Verification, spec: Spec) -> CostView:
         liability_beyond_horizon_usd=cost.liability_beyond_horizon_usd,
         usd_per_million_tokens=dict(sorted(cost.usd_per_million_tokens.items())),
     )
-
-
-def _axes(entry: Entry, demand: Demand) -> AxesView:
-    used = {(d.service, d.config) for d in entry.plan.deployments if any(d.replicas)}
-    return AxesView(
-        committed_usd=entry.check.cost.committed_usd,
-        spot_share=spot_share(entry.plan, len(demand.slices)),
-        api_usd_per_month=entry.check.cost.terms.get("api", 0.0),
-        configurations=len(used),
-        headroom=entry.check.headroom_factor,
-    )
-
-
-def spot_share(plan: Plan, slices: int) -> float:
-    """Largest part of any slice's top-band rate that is served on spot, 0…1."""
-    on_spot = [_top_rate([d for d in plan.deployments if d.spot], i) for i in range(slices)]
-    everything = [_top_rate([*plan.deployments, *plan.api], i) for i in range(slices)]
-    return max((s / t for s, t in zip(on_spot, everything, strict=True) if t > 0), default=0.0)
-
-
-def _top_rate(uses: Sequence[Deployment | ApiUse], slice_: int) -> float:
-    routes = [r for u in uses for r in u.routes if r.slice == slice_]
-    top = max((r.band for r in routes), default=0)
-    return math.fsum(r.req_per_s for r in routes if r.band == top)
 
 
 def _purchase(purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: list[str]) -> PurchaseView:
@@ -316,8 +292,3 @@ def _apis(uses: Sequence[ApiUse], costs: Sequence[ApiCost], problem: Problem, sl
         for (workload, api), (mean, peak, money) in sorted(sums.items())
         if max(peak, default=0.0) > 0 or money[0] > 0
     )
-
-
-def is_commitment(option: str) -> bool:
-    """True for purchase options that are paid for a term whether used or not."""
-    return option in (PurchaseOption.RESERVED_1Y.value, PurchaseOption.RESERVED_3Y.value)

@@ -10,8 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from planner.explain.binding import SENTENCES
 from planner.explain.refusals import group_refusals
-from planner.explain.types import RefusalGroup
+from planner.explain.types import Binding, RefusalGroup
 from planner.report.flat import mean_rate
 from planner.report.numbers import percent, quantity, usd
 from planner.report.types import (
@@ -25,6 +26,8 @@ from planner.report.types import (
 )
 
 WIDTH = 100
+MOST_PLACES = 3
+"""Places shown of a limit that binds in several."""
 MOST_GROUPS = 8
 """Refusal groups shown; the rest is counted."""
 
@@ -45,7 +48,9 @@ def result_table(result: Result, width: int = WIDTH, colour: bool = False, expla
     parts: list[RenderableType] = [headline(result), ""]
     if result.plans:
         parts += [ranking(result), *_notes(result.notes), ""]
-        parts += plan_details(result, result.plans[0], explain)
+        if len(result.plans) > 1:
+            parts += [differences(result), ""]
+        parts += plan_details(result, 1, explain)
     if result.infeasibility is not None:
         parts += [conflicts(result.infeasibility), ""]
     if result.baselines:
@@ -116,22 +121,29 @@ def table_of(title: str, *columns: str) -> Table:
 def ranking(result: Result) -> Table:
     """All plans, one line each, comparable at a glance."""
     table = table_of(
-        "Ranked plans", "#>", "plan~", "USD/month>", "vs best>", "gap>", "committed\nUSD>", "spot>",
+        "Ranked plans", "#>", "rank>", "plan~", "USD/month>", "vs best>", "gap>", "committed\nUSD>", "spot of\npeak>",
         "API\nUSD/month>", "head-\nroom>",
     )  # fmt: skip
     best = result.plans[0].cost.total_usd_per_month
-    for p in result.plans:
+    for position, p in enumerate(result.plans, start=1):
         table.add_row(
-            str(p.rank), plan_words(p), usd(p.cost.total_usd_per_month), versus(p.cost.total_usd_per_month, best),
+            str(position), str(p.rank), p.title, usd(p.cost.total_usd_per_month), versus(p.cost.total_usd_per_month, best),
             percent(p.gap), usd(p.axes.committed_usd), percent(p.axes.spot_share), usd(p.axes.api_usd_per_month),
             "any" if p.axes.headroom is None else f"{p.axes.headroom:.2f}×",
         )  # fmt: skip
     return table
 
 
-def plan_words(plan: PlanView) -> str:
-    """The title, and below it what the plan's extra money buys."""
-    return plan.title + "".join(f"\n  {b}" for b in plan.buys)
+def differences(result: Result) -> RenderableType:
+    """What the extra money of every further plan buys, or what is different in it."""
+    best = result.plans[0].cost.total_usd_per_month
+    lines = []
+    for position, p in enumerate(result.plans[1:], start=2):
+        tie = " (a tie: the difference is below the proven gap)" if p.tie else ""
+        lines.append(
+            f"plan {position}, {versus(p.cost.total_usd_per_month, best)}{tie}: {'; '.join(p.buys) or p.title}"
+        )
+    return section("What the others buy", lines, "·")
 
 
 def versus(cost: float, best: float) -> str:
@@ -146,9 +158,10 @@ def _notes(notes: Iterable[str]) -> list[RenderableType]:
     return [Padding(Text(f"· {n}", style="dim"), (0, 0, 0, 2)) for n in notes]
 
 
-def plan_details(result: Result, plan: PlanView, explain: bool = True) -> list[RenderableType]:
-    """One plan: purchases, deployments, API volumes, cost by term, and why."""
-    parts: list[RenderableType] = [Text(f"Plan {plan.rank}: {plan.title}", style="bold underline"), ""]
+def plan_details(result: Result, position: int, explain: bool = True) -> list[RenderableType]:
+    """The plan at a position (from 1): purchases, deployments, API volumes, cost by term, and why."""
+    plan = result.plans[position - 1]
+    parts: list[RenderableType] = [Text(f"Plan {position}: {plan.title}", style="bold underline"), ""]
     if plan.purchases:
         parts += [_purchases(plan.purchases), ""]
     if plan.deployments:
@@ -236,7 +249,7 @@ def _explanation(plan: PlanView) -> list[RenderableType]:
     e = plan.explanation
     parts: list[RenderableType] = []
     for title, lines in (
-        ("What binds", [f"{b.family}: {b.text}" for b in e.binding]),
+        ("What binds", _binding(e.binding)),
         ("Break-even", [f"{f.service}: {f.text}" for f in e.flips]),
         ("Head-room", list(dict.fromkeys(_headroom(h.service, h.factors, h.product) for h in e.headroom))),
         ("Risks", [r.text + ("" if r.share is None else f" ({percent(r.share)} of the cost)") for r in e.risks]),
@@ -244,6 +257,20 @@ def _explanation(plan: PlanView) -> list[RenderableType]:
         if lines:
             parts += [section(title, lines, "·"), ""]
     return parts
+
+
+def _binding(limits: Iterable[Binding]) -> list[str]:
+    """One line per family: what it means, then where, up to three places."""
+    places: dict[str, list[str]] = {}
+    for b in limits:
+        amount = f" ({quantity(b.used)} of {quantity(b.limit)} {b.unit}".rstrip() + ")"
+        places.setdefault(b.family, []).append(", ".join(b.keys) + amount)
+    lines = []
+    for name, where in places.items():
+        more = f"; and {len(where) - MOST_PLACES} more" if len(where) > MOST_PLACES else ""
+        sentence = SENTENCES.get(name, "no slack")
+        lines.append(f"{name}: {sentence}: {'; '.join(where[:MOST_PLACES])}{more}")
+    return lines
 
 
 def _headroom(service: str, factors: dict[str, float], product: float) -> str:

@@ -145,7 +145,7 @@ class AxesView(Frozen):
     committed_usd: float
     """Non-cancellable money of the bought terms."""
     spot_share: float
-    """Part of the peak capacity that stands on spot, 0…1."""
+    """Credited spot capacity over the demand's peak, summed over services; above 1 where spot alone is more."""
     api_usd_per_month: float
     configurations: int
     headroom: float | None

@@ -3,6 +3,7 @@
 from datetime import date
 
 import pytest
+from planner.verify.types import Slack
 
 from planner.base import PurchaseOption
 from planner.explain.binding import binding_limits
@@ -11,7 +12,6 @@ from planner.explain.headroom import headroom_products
 from planner.explain.refusals import group_refusals, why_not
 from planner.explain.risks import find_risks
 from planner.spec.types import OpsOverhead, Policy, Resilience, Spare
-from planner.verify.types import Slack
 from tests.report import sample
 
 
@@ -19,12 +19,14 @@ def test_limit_that_binds_in_two_slices_is_told_once() -> None:
     (only,) = binding_limits(sample.verification())
     assert only.family == "replica_capacity"
     assert only.keys == ("chat", sample.POOL)
-    assert only.text == f"the replicas of chat at {sample.POOL} are full at the sizing rate (1 of 1 replicas)"
+    assert only.text == (
+        f"with one replica less the rest could not serve at the sizing rate: chat, {sample.POOL} (1 of 1 replicas)"
+    )
 
 
 def test_unknown_family_still_has_a_sentence() -> None:
     check = sample.verification(binding=(Slack(family="new_rule", key=(), needed=2.0, had=2.0, unit=""),))
-    assert binding_limits(check)[0].text == "new_rule of the plan has no slack (2 of 2)"
+    assert binding_limits(check)[0].text == "new_rule has no slack (2 of 2)"
 
 
 def test_headroom_is_one_product_with_the_margin_inside() -> None:

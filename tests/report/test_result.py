@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from planner.report.result import build_result, result_json, spot_share
+from planner.report.result import build_result, result_json
 from planner.report.types import Result
 from tests.report import sample
 
@@ -74,10 +74,6 @@ def test_sizing_rate_includes_the_forecast_margin() -> None:
     assert build_result(sample.answer()).demand[0].sizing_req_per_s == 5.0 * 1.25
 
 
-def test_spot_share_is_of_the_top_band() -> None:
-    assert spot_share(sample.plan(), 2) == pytest.approx(1.5 / 5.0)
-
-
 def test_plan_that_did_not_verify_is_never_shown() -> None:
     with pytest.raises(ValueError, match="did not verify: quota"):
         build_result(sample.answer(sample.broken()))
@@ -114,7 +110,7 @@ def test_order_of_lists_changes_no_byte() -> None:
                 "cost": cost.model_copy(update={"purchases": cost.purchases[::-1]}),
                 "deliveries": entry.check.deliveries[::-1],
             }),
-            entry.explanation, entry.bound_usd_per_month, entry.gap,
+            entry.explanation, entry.bound_usd_per_month, entry.gap, entry.axes,
         ),),
         answer.notes, answer.baselines,
     )  # fmt: skip

@@ -46,7 +46,7 @@ def explain(
         return 3 if result.status == "infeasible" else 4
     if number > len(result.plans):
         raise InputError([Fault("U106", f"there is no plan {number}: the result has {len(result.plans)}")])
-    write_result(plan_text(result, result.plans[number - 1], format_, colour), output)
+    write_result(plan_text(result, number, format_, colour), output)
     return 0
 
 
