@@ -121,13 +121,14 @@ def table_of(title: str, *columns: str) -> Table:
 def ranking(result: Result) -> Table:
     """All plans, one line each, comparable at a glance."""
     table = table_of(
-        "Ranked plans", "#>", "rank>", "plan~", "USD/month>", "vs best>", "gap>", "committed\nUSD>", "spot of\npeak>",
+        "Ranked plans", "#>", "plan~", "USD/month>", "vs best>", "gap>", "committed\nUSD>", "spot of\npeak>",
         "API\nUSD/month>", "head-\nroom>",
     )  # fmt: skip
     best = result.plans[0].cost.total_usd_per_month
     for position, p in enumerate(result.plans, start=1):
+        total = p.cost.total_usd_per_month
         table.add_row(
-            str(position), str(p.rank), p.title, usd(p.cost.total_usd_per_month), versus(p.cost.total_usd_per_month, best),
+            str(position), p.title, usd(total), "tie" if p.tie else versus(total, best),
             percent(p.gap), usd(p.axes.committed_usd), percent(p.axes.spot_share), usd(p.axes.api_usd_per_month),
             "any" if p.axes.headroom is None else f"{p.axes.headroom:.2f}×",
         )  # fmt: skip

@@ -3,7 +3,6 @@
 from datetime import date
 
 import pytest
-from planner.verify.types import Slack
 
 from planner.base import PurchaseOption
 from planner.explain.binding import binding_limits
@@ -12,6 +11,7 @@ from planner.explain.headroom import headroom_products
 from planner.explain.refusals import group_refusals, why_not
 from planner.explain.risks import find_risks
 from planner.spec.types import OpsOverhead, Policy, Resilience, Spare
+from planner.verify.types import Slack
 from tests.report import sample
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import date
 
-from planner.verify.types import ApiCost, Delivery, PlanCost, PurchaseCost, Slack, Verification, Violation
-
 from planner.base import Check, CheckKind, Confidence, PurchaseOption
 from planner.candidates.types import (
     ApiCandidate,
@@ -37,6 +35,7 @@ from planner.performance.types import (
 from planner.report.result import Answer, Entry
 from planner.report.types import AxesView, BaselineView, CatalogStamp, Limits, ProvenanceStamp
 from planner.spec.types import Policy, Resilience, Sovereignty, Spec, Traffic, Workload, WorkloadKind
+from planner.verify.types import ApiCost, Delivery, PlanCost, PurchaseCost, Slack, Verification, Violation
 
 DAY = date(2026, 11, 30)
 HOURS = (400.0, 330.0)
@@ -253,7 +252,9 @@ def answer(check: Verification | None = None) -> Answer:
         rank=1, axis="cheapest", also=(), title="Cheapest", buys=(), tie=False, plan=plan(), check=checked,
         explanation=explain_plan(spec(), catalog(), problem(), api_break_evens(problem()), plan(), checked),
         bound_usd_per_month=5300.0, gap=0.0012345678,
-        axes=AxesView(committed_usd=35040.0, spot_share=0.393, api_usd_per_month=1440.0, configurations=1, headroom=None),
+        axes=AxesView(
+            committed_usd=35040.0, spot_share=0.39, api_usd_per_month=1440.0, configurations=1, headroom=None
+        ),
     )  # fmt: skip
     return Answer(
         spec=spec(), catalog=catalog(), problem=problem(), status="planned", deterministic=True,

@@ -105,9 +105,10 @@ def check(path: str | None, overlays: tuple[str, ...], format_: str, output: str
 
     Errors: zero, negative, NaN, duplicate, undated, unknown names. Warnings: spot not below on-demand, stale prices.
     """
-    from planner.catalog.check import check_catalog
+    from importlib import import_module
+
     from planner.report.catalog import check_text
 
-    faults = check_catalog(path, overlays)
+    faults = import_module("planner.catalog.check").check_catalog(path, overlays)
     write_result(check_text(faults, format_), output)
     return 2 if any(f.severity == "error" for f in faults) else 0

@@ -19,7 +19,9 @@ def init(file: str, force: bool) -> None:
 
     FILE is workload.yaml unless given; - prints it. An existing file is kept unless --force is given.
     """
-    from planner.spec.starter import starter_text
+    from importlib import import_module
+
+    starter_text = import_module("planner.spec.starter").starter_text
 
     if file != "-":
         path = Path(file)
