@@ -18,15 +18,16 @@ from planner.base import Confidence
 from planner.catalog.shape_config import (
     NOT_A_CONFIG,
     UNKNOWN_ARCHITECTURE,
-    UNSUPPORTED_VALUE,
     WRAPPED,
     ConfigReader,
     fault,
 )
 from planner.catalog.shape_layers import context_of
 from planner.catalog.shape_parts import assemble
+from planner.catalog.shape_precision import mapping_of, native_precision
 from planner.catalog.shape_registry import ARCHITECTURES, FAMILIES, Family
 from planner.catalog.types import Checkpoint, KvGroup, LlmModel, ModelShape
+from planner.errors import InputError
 
 BILLION = 1e9
 NATIVE_KEYS = {
@@ -103,11 +104,6 @@ def from_native(config: Mapping[str, object]) -> dict[str, object]:
     return renamed
 
 
-def mapping_of(value: object) -> dict[str, object]:
-    """A mapping with text keys; empty where it is none."""
-    return {str(k): v for k, v in value.items()} if isinstance(value, Mapping) else {}
-
-
 def architecture_of(config: Mapping[str, object]) -> str:
     """The architecture name engines know a config by. Raises InputError C201, C202."""
     stated = config.get("architectures") if isinstance(config, Mapping) else None
@@ -119,42 +115,6 @@ def architecture_of(config: Mapping[str, object]) -> str:
 def context_limit(config: Mapping[str, object]) -> int:
     """Longest context in tokens that a config states. Raises InputError C201, C202, C203."""
     return context_of(read_config(config)[0])
-
-
-def native_precision(config: Mapping[str, object]) -> str:
-    """Precision id of the checkpoint a config belongs to: its quantisation, else `bf16`.
-
-    Where parts are quantised differently the narrowest counts: it is that of most weights (experts, feed-forward).
-    Raises InputError C205 for a method that is not known.
-    """
-    inner = next((mapping_of(config[key]) for key in WRAPPED if isinstance(config.get(key), Mapping)), {})
-    if config.get("expert_dtype") == "fp4":
-        return "fp4"
-    quantization = mapping_of(config.get("quantization_config")) or mapping_of(inner.get("quantization_config"))
-    if not quantization:
-        return "bf16"
-    method = str(quantization.get("quant_method", "")).lower()
-    if method in METHODS:
-        return METHODS[method]
-    widths = weight_formats(quantization)
-    if widths:
-        return FORMATS[min(widths)]
-    raise fault(UNSUPPORTED_VALUE, f"quantisation {method!r} is not known", "quantization_config")
-
-
-METHODS = {"fp8": "fp8", "mxfp4": "fp4", "nvfp4": "fp4", "gptq": "int4", "awq": "int4"}
-FORMATS = {(4, "float"): "fp4", (4, "int"): "int4", (8, "float"): "fp8", (8, "int"): "int8"}
-
-
-def weight_formats(quantization: Mapping[str, object]) -> set[tuple[int, str]]:
-    """(bits, type) of the weights of every group that a quantisation config lists and we know."""
-    found: set[tuple[int, str]] = set()
-    for group in mapping_of(quantization.get("config_groups")).values():
-        weights = mapping_of(mapping_of(group).get("weights"))
-        bits, kind = weights.get("num_bits"), weights.get("type")
-        if isinstance(bits, int) and isinstance(kind, str) and (bits, kind) in FORMATS:
-            found.add((bits, kind))
-    return found
 
 
 def model_from_config(
@@ -200,10 +160,16 @@ def describe_config(config: Mapping[str, object]) -> dict[str, object]:
     `kv_bytes_per_token` is at 16 bit, all layers, before any window is full, keys and values only;
     `index_bytes_per_token` what a sparse-attention indexer keeps besides; `kv_bytes_per_token_long` what a further
     token costs in all once sliding windows are full; `kv_fixed_bytes_per_request` recurrent state and full windows.
+    `native_precision` is None where the config states a quantisation that is not known. Raises InputError as
+    shape_from_config does.
     """
     shape = shape_from_config(config)
     text_total = shape.total_params - shape.vision_params
     active = shape.active_params
+    try:
+        precision: str | None = native_precision(config)
+    except InputError:
+        precision = None
     return {
         "architecture": architecture_of(config),
         "total_params_b": text_total / BILLION,
@@ -228,7 +194,7 @@ def describe_config(config: Mapping[str, object]) -> dict[str, object]:
         "kv_bytes_per_token_long": sum(2.0 * g.layers * g.elements_per_token for g in shape.kv if grows(g)),
         "kv_fixed_bytes_per_request": kv_fixed_bytes(shape),
         "max_context_tokens": context_limit(config),
-        "native_precision": native_precision(config),
+        "native_precision": precision,
     }
 
 

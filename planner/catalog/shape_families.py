@@ -7,8 +7,9 @@ C205) naming the field it cannot read.
 from __future__ import annotations
 
 from planner.catalog import shape_attention as att
-from planner.catalog.shape_config import ConfigReader
+from planner.catalog.shape_config import BAD_VALUE, ConfigReader, fault
 from planner.catalog.shape_layers import (
+    MOST_LAYERS,
     Heads,
     decoder,
     dense_block,
@@ -248,6 +249,8 @@ def nemotron_h(r: ConfigReader) -> Decoder:
         kinds: list[object] = [NEMOTRON_BLOCKS.get(c, c) for c in pattern]
     else:
         kinds = r.listed("layers_block_type", "hybrid_override_pattern")
+    if not 0 < len(kinds) <= MOST_LAYERS:
+        raise fault(BAD_VALUE, f"{r.name}: the block pattern has {len(kinds)} layers", "hybrid_override_pattern")
     layers = tuple(nemotron_block(r, g, str(kind)) for kind in kinds)
     return finish(r, g, layers, g.h)
 

@@ -15,9 +15,9 @@ from planner.catalog.shape import (
     describe_config,
     kv_bytes_per_token,
     model_from_config,
-    native_precision,
     shape_from_config,
 )
+from planner.catalog.shape_precision import native_precision
 from planner.errors import InputError
 
 ROUNDED = {
@@ -249,6 +249,7 @@ def test_a_catalog_row_carries_the_configs_own_precision_and_context() -> None:
           "layer_types": ["full_attention"] * 3}, ("C204", "layer_types")),
         ({**LLAMA, "model_type": "gemma4_text", "num_kv_shared_layers": 20}, ("C205", "num_kv_shared_layers")),
         ({**LLAMA, "model_type": "nemotron_h", "hybrid_override_pattern": "M?"}, ("C203", "mamba_num_heads")),
+        ({**LLAMA, "model_type": "nemotron_h", "hybrid_override_pattern": ""}, ("C204", "hybrid_override_pattern")),
         ({**LLAMA, "model_type": "nemotron_h", "hybrid_override_pattern": "*?"}, ("C205", "hybrid_override_pattern")),
     ],
 )  # fmt: skip
@@ -256,9 +257,31 @@ def test_faults_name_the_field(config: dict[str, object], expected: tuple[str, s
     assert code_and_field(config) == expected
 
 
-def test_an_unknown_quantisation_is_refused() -> None:
+def test_an_unknown_quantisation_is_refused_but_does_not_hide_the_shape() -> None:
+    config = {**LLAMA, "quantization_config": {"quant_method": "telepathy"}}
     with pytest.raises(InputError, match="C205"):
-        native_precision({**LLAMA, "quantization_config": {"quant_method": "telepathy"}})
+        native_precision(config)
+    found = describe_config(config)
+    assert found["native_precision"] is None
+    assert found["layers"] == 32
+
+
+@pytest.mark.parametrize(
+    ("quantization", "precision"),
+    [
+        ({"quant_method": "gptq", "bits": 4}, "int4"),
+        ({"quant_method": "gptq", "bits": 8}, "int8"),
+        ({"quant_method": "awq", "bits": 4}, "int4"),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "int4"),
+        ({"quant_method": "fbgemm_fp8"}, "fp8"),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "fp4"),
+        ({"quant_method": "compressed-tensors", "config_groups": {
+            "a": {"weights": {"num_bits": 8, "type": "int"}},
+            "b": {"weights": {"num_bits": 4, "type": "float"}}}}, "fp4"),
+    ],
+)  # fmt: skip
+def test_quantisation_methods(quantization: dict[str, object], precision: str) -> None:
+    assert native_precision({**LLAMA, "quantization_config": quantization}) == precision
 
 
 def test_an_unknown_architecture_lists_the_known_ones() -> None:
