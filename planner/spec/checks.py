@@ -12,7 +12,7 @@ from planner.spec import support
 from planner.spec.nodes import Mapping as MappingNode
 from planner.spec.nodes import Scalar
 from planner.spec.nodes import Sequence as SequenceNode
-from planner.spec.reader import Check, Reading, suggestions
+from planner.spec.reader import Check, Reading, name_help
 from planner.spec.types import (
     Horizon,
     Measured,
@@ -179,9 +179,7 @@ def _check_timezone(reading: Reading) -> None:
     if found:
         reading.values["timezone"] = found
         return
-    near = suggestions(zone, known)
-    place = reading.value_place("timezone")
-    reading.fault("S302", f"unknown time zone '{zone}'", place, f"did you mean {' or '.join(near)}?" if near else None)
+    reading.fault("S302", f"unknown time zone '{zone}'", reading.value_place("timezone"), name_help(zone, known))
 
 
 @cache
@@ -267,10 +265,7 @@ def check_policy(reading: Reading) -> None:
 
 
 def check_spec(reading: Reading) -> None:
-    """At least one workload; names are unique; a measured class exists."""
-    workloads = reading.node.get("workloads")
-    if isinstance(workloads, SequenceNode) and not workloads.items:
-        reading.fault("S211", "workloads is empty, so there is nothing to plan", workloads.place)
+    """Names of workloads are unique; a measured class exists."""
     _unique(reading, "workloads", "workload")
     _check_measured_classes(reading)
 
@@ -302,8 +297,7 @@ def _check_measured_classes(reading: Reading) -> None:
     for row in rows.items if isinstance(rows, SequenceNode) else ():
         name = row.get("class") if isinstance(row, MappingNode) else None
         if isinstance(name, Scalar) and name.text.strip() not in known:
-            near = suggestions(name.text, known)
-            help_ = f"did you mean {' or '.join(near)}?" if near else None
+            help_ = name_help(name.text, known)
             reading.fault("S303", f"no workload has a class named '{name.text}'", name.place, help_)
 
 

@@ -14,6 +14,8 @@ MAX_NODES = 100_000
 """Nodes of a document, aliases expanded: about two seconds of reading."""
 MAX_DEPTH = 64
 
+_BETTER_AT_THE_START = ("end of stream", "<stream end>", "could not find expected ':'")
+"""Problems that are better shown where the quote, bracket or line began than where YAML noticed."""
 _PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 
 
@@ -72,8 +74,10 @@ class _Composer:
             yield from YAML(typ="safe", pure=True).parse(text)
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
+            if error.context_mark and any(words in str(error.problem) for words in _BETTER_AT_THE_START):
+                mark = error.context_mark
             place = Place(mark.line + 1, mark.column + 1) if mark else None
-            raise self._fatal("S105", *_explain(error, self._line(place)), place) from None
+            raise self._fatal("S105", *_explain(error), place) from None
         except (YAMLError, ValueError, IndexError) as error:
             raise self._fatal("S105", f"the file is not YAML: {_first_line(error)}", None, None) from None
 
@@ -206,7 +210,7 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or ["it cannot be read"])[0]
 
 
-def _explain(error: Any, source: str | None) -> tuple[str, str | None]:
+def _explain(error: Any) -> tuple[str, str | None]:
     """(message, help) of a syntax error in our words where we know better ones."""
     problem = str(error.problem or error.context or "it cannot be read")
     if "'\\t'" in problem:

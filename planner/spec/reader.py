@@ -97,6 +97,8 @@ class Reader:
     stand_ins: Mapping[type[Frozen], str] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a type that stands for its required fields."""
     faults: list[Fault] = field(default_factory=list)
+    unknown: set[Place] = field(default_factory=set)
+    """Where unknown fields were found."""
     noted: int = 0
     """Faults so far, with those that several workloads inherit counted each time."""
 
@@ -105,8 +107,8 @@ class Reader:
         source = self.lines[place.line - 1] if place.line <= len(self.lines) else None
         found = make_fault(code, message, self.path, place, source, help_)
         self.noted += 1
-        if all((f.code, f.line, f.column) != (code, found.line, found.column) for f in self.faults):
-            self.faults.append(found)  # several workloads may inherit one faulty default: said once
+        if found not in self.faults:  # several workloads may inherit one faulty default: said once
+            self.faults.append(found)
 
     def read(self, shape: Shape, node: Node, owner: Place, what: str, help_: str = "") -> object:
         """The value of a node, or INVALID with faults noted.
@@ -182,8 +184,7 @@ class Reader:
         if found is None and kind == "profiles" and is_file_name(text):
             return INVALID  # refused as not supported, by the rule of traffic
         if found is None:
-            near = suggestions(text, table)
-            hint = f"did you mean {' or '.join(near)}?" if near else None
+            hint = name_help(text, table)
             self.fault("S301", f"unknown {_KINDS[kind]} {_short(text)} in {what}", node.place, hint)
             return INVALID
         return found
@@ -220,7 +221,7 @@ class Reader:
         for item in node.items:
             items.append(self.read(shape.item, item, item.place, _ITEMS.get(what, what), help_))
         if len(node.items) < shape.min_length:
-            self.fault("S202", f"{what} must not be an empty list", node.place, "leave the field out for the default")
+            self.fault("S202", f"{what} must not be an empty list", node.place, "give at least one")
             return INVALID
         return INVALID if INVALID in items else tuple(items)
 
@@ -238,9 +239,10 @@ class Reader:
         self.read_fields(shape.model, reading)
         stand_in = self.stand_ins.get(shape.model)
         complete = stand_in is not None and node.get(stand_in) is not None
-        for name, spec in fields_of(shape.model).items():
-            if spec.required and node.get(name) is None and not complete:
-                self.fault("S205", f"{what} needs {name}", owner, spec.description or None)
+        missing = [f for k, f in fields_of(shape.model).items() if f.required and node.get(k) is None and not complete]
+        if missing:
+            help_ = missing[0].description if len(missing) == 1 else ""
+            self.fault("S205", f"{what} needs {_and(tuple(f.key for f in missing))}", owner, help_ or None)
         check = self.checks.get(shape.model)
         if check:
             check(reading)
@@ -277,7 +279,9 @@ class Reader:
             hint = "put a space after the colon"
         else:
             hint = f"{what} takes {', '.join(known)}"
-        self.fault("S201", f"unknown field {_short(key)} in {what}", entry.key_place, hint)
+        if entry.key_place not in self.unknown:  # inherited from defaults: said there
+            self.unknown.add(entry.key_place)
+            self.fault("S201", f"unknown field {_short(key)} in {what}", entry.key_place, hint)
 
 
 _ITEMS: Mapping[str, str] = MappingProxyType(
@@ -325,10 +329,28 @@ def known_table(names: KnownNames | None, kind: str) -> dict[str, str]:
 
 
 def suggestions(text: str, table: Mapping[str, str], count: int = 2) -> list[str]:
-    """The canonical names whose spelling is nearest to `text`, best first."""
-    near = difflib.get_close_matches(text.lower(), sorted(table), n=8, cutoff=0.6)
-    near += [s for s in sorted(table) if len(text) >= 3 and text.lower() in s]
+    """The canonical names whose spelling is nearest to `text`, best first; only those about as near as the best."""
+    word = text.lower()
+
+    def ratio(spelling: str) -> float:
+        return difflib.SequenceMatcher(None, spelling, word).ratio()
+
+    near = difflib.get_close_matches(word, sorted(table), n=8, cutoff=0.6)
+    near = [n for n in near if ratio(n) >= 0.93 * ratio(near[0])]
+    near += [s for s in sorted(table) if not near and len(word) >= 3 and word in s]
     return list(dict.fromkeys(table[n] for n in near))[:count]
+
+
+_FEW = 12
+
+
+def name_help(text: str, table: Mapping[str, str]) -> str | None:
+    """What to write instead of an unknown name: the nearest ones, or all where there are few."""
+    near = suggestions(text, table)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    names = sorted(set(table.values()))
+    return f"known: {', '.join(names)}" if 0 < len(names) <= _FEW else None
 
 
 def _pick(shape: Either, node: Node) -> Shape | None:
@@ -378,6 +400,10 @@ def _wanted(shape: Shape) -> str:
 
 def _or(words: tuple[str, ...]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _and(words: tuple[str, ...]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _some(words: tuple[str, ...]) -> str:

@@ -56,8 +56,7 @@ def _top(root: MappingNode) -> Place:
 
 
 def _in_order(faults: tuple[Fault, ...]) -> list[Fault]:
-    unique = {(f.code, f.line, f.column, f.message if f.line is None else ""): f for f in reversed(faults)}
-    return sorted(unique.values(), key=lambda f: (f.line or 0, f.column or 0, f.code, f.message))
+    return sorted(dict.fromkeys(faults), key=lambda f: (f.line or 0, f.column or 0, f.code, f.message))
 
 
 def _with_workloads(root: MappingNode, reader: Reader) -> MappingNode:
@@ -106,8 +105,15 @@ def _check_defaults(defaults: Node, owner: Place, reader: Reader) -> None:
         return
     if "name" in defaults.entries:
         place = defaults.entries["name"].key_place
-        reader.fault("S201", "unknown field name in defaults", place, "every workload has its own name")
+        reader.fault("S201", "unknown field 'name' in defaults", place, "every workload has its own name")
     fields = {k: e for k, e in defaults.entries.items() if k != "name"}
     node = _with_models(MappingNode(fields, defaults.place), reader)
-    partial = Reader(reader.path, reader.lines, reader.names, unsupported=reader.unsupported, faults=reader.faults)
+    partial = Reader(
+        reader.path,
+        reader.lines,
+        reader.names,
+        unsupported=reader.unsupported,
+        faults=reader.faults,
+        unknown=reader.unknown,
+    )
     partial.read_fields(Workload, Reading(partial, node, owner, "defaults", {}))

@@ -215,7 +215,7 @@ workloads:
         ("S110", 14, 5),
     ]
     by_code = {f.code: f for f in found}
-    assert by_code["S301"].help == "did you mean llama-3.3-70b-instruct or llama-3.1-8b-instruct?"
+    assert by_code["S301"].help == "did you mean llama-3.3-70b-instruct?"
     assert by_code["S201"].help == "did you mean ttft_p95_ms?"
     assert by_code["S302"].help == "did you mean Europe/Berlin?"
     assert found[3].message == "tpot_p95_ms must be greater than 0"
