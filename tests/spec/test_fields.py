@@ -16,6 +16,7 @@ from planner.spec.resolve import resolve_spec
 from planner.spec.types import CatalogChoice
 
 Faults = Callable[[str], list[Fault]]
+LENGTHS = "input_tokens: 1, output_tokens: 1"
 
 
 def only(found: list[Fault]) -> Fault:
@@ -138,7 +139,7 @@ def test_norway_is_a_country_in_any_case(chat: Faults, names: KnownNames) -> Non
             "input_tokens and classes both",
         ),
         (
-            "{peak_req_per_s: 1, classes: [&a {name: a, share: .5, input_tokens: 1, output_tokens: 1}, {<<: *a, name: A}]}",
+            f"{{peak_req_per_s: 1, classes: [&a {{name: a, share: .5, {LENGTHS}}}, {{<<: *a, name: A}}]}}",
             "S212",
             "two classes are named A",
         ),
