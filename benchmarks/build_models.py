@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.model_rows import ROWS
 from benchmarks.model_rows.row import ModelRow
 from planner.base import Confidence
-from planner.catalog.shape import describe_config, kv_bytes_per_token, model_from_config
-from planner.catalog.types import Checkpoint, LlmModel
+from planner.catalog.shape import describe_config, kv_bytes_per_token, model_from_config, shape_from_config
+from planner.catalog.types import Checkpoint, LlmModel, ModelShape
 
 AS_OF = date(2026, 11, 30)
 
@@ -51,17 +51,30 @@ def source_of(row: ModelRow) -> str:
     return f"config published as {str(row.config).replace('__', '/')}"
 
 
+def checkpoints_of(row: ModelRow, shape: ModelShape) -> tuple[Checkpoint, ...]:
+    """What the row's checkpoints weigh: as logged, or counted where only the experts are quantised."""
+    logged = tuple(Checkpoint(precision=p, weights_gib=gib, source=s) for p, gib, s in row.weights)
+    if row.mixed is None:
+        return logged
+    precision, expert_bytes, other_bytes = row.mixed
+    experts = shape.moe_layers * shape.experts * shape.expert_params
+    wide = shape.embedding_params + shape.vision_params
+    total = experts * expert_bytes + wide * 2.0 + (shape.total_params - experts - wide) * other_bytes
+    source = f"counted: routed experts {expert_bytes} bytes per parameter with scales, others {other_bytes:g}"
+    return (*logged, Checkpoint(precision=precision, weights_gib=round(total / 2**30, 2), source=source))
+
+
 def build(row: ModelRow, configs: Path) -> LlmModel:
     """The catalog row."""
-    known = isinstance(row.config, str)
+    known, config = isinstance(row.config, str), load_config(row, configs)
     return model_from_config(
-        load_config(row, configs),
+        config,
         id=row.id,
         name=row.name,
         aliases=aliases_of(row),
         native=row.native,
         max_context_tokens=row.context,
-        checkpoints=tuple(Checkpoint(precision=p, weights_gib=gib, source=s) for p, gib, s in row.weights),
+        checkpoints=checkpoints_of(row, shape_from_config(config, name=row.id)),
         source=source_of(row),
         as_of=AS_OF,
         confidence=row.confidence or (Confidence.LIST if known else Confidence.DERIVED),

@@ -11,6 +11,10 @@ DEEPSEEK_V2_LITE = decoder(
     v_head_dim=128, n_routed_experts=64, n_shared_experts=2, num_experts_per_tok=6, moe_intermediate_size=1408,
     first_k_dense_replace=1,
 )  # fmt: skip
+KIMI_INT4 = ("int4", 0.5625, 2.0)
+"""Groups of 32 with a 16-bit scale; attention, shared experts and the dense layer stay 16 bit."""
+KIMI_MXFP4 = ("mxfp4", 0.53125, 2.0)
+DEEPSEEK_MXFP4 = ("mxfp4", 0.53125, 1.0)
 GLM_4_5 = decoder(
     "glm4_moe", 5120, 92, 96, 8, 12288, 151552, 131072, head_dim=128, use_qk_norm=True, attention_bias=True,
     n_routed_experts=160, n_shared_experts=1, num_experts_per_tok=8, moe_intermediate_size=1536,
@@ -57,13 +61,13 @@ MLA_AND_MOE = (
             "deepseek-ai/DeepSeek-V4-Flash", "nvidia/DeepSeek-V4-Flash-NVFP4", "sgl-project/DeepSeek-V4-Flash-FP8",
             "deepseek-ai/DeepSeek-V4-Flash-0731",
         ),
-        note="published with 4-bit experts and the rest in FP8",
+        mixed=DEEPSEEK_MXFP4, note="published with 4-bit experts and the rest in FP8",
     ),
     ModelRow(
         "deepseek-v4-pro", "DeepSeek V4-Pro", "deepseek-ai__DeepSeek-V4-Pro",
         ("deepseek-ai/DeepSeek-V4-Pro", "nvidia/DeepSeek-V4-Pro-NVFP4", "sgl-project/DeepSeek-V4-Pro-FP8",
          "deepseek-ai/DeepSeek-V4-Pro-0813"),
-        note="published with 4-bit experts and the rest in FP8",
+        mixed=DEEPSEEK_MXFP4, note="published with 4-bit experts and the rest in FP8",
     ),
     ModelRow(
         "kimi-k2-instruct", "Kimi K2", "moonshotai__Kimi-K2-Instruct",
@@ -72,23 +76,24 @@ MLA_AND_MOE = (
     ModelRow(
         "kimi-k2-thinking", "Kimi K2 Thinking", "moonshotai__Kimi-K2-Instruct",
         ("moonshotai/Kimi-K2-Thinking", "moonshotai/Kimi-K2-Instruct-0905", "nvidia/Kimi-K2-Thinking-NVFP4"),
-        native="int4", context=262144, confidence=DERIVED, source="config of Kimi-K2-Instruct, same architecture",
+        native="int4", mixed=KIMI_INT4, context=262144, confidence=DERIVED,
+        source="config of Kimi-K2-Instruct, same architecture",
     ),
     ModelRow(
         "kimi-k2.5", "Kimi K2.5", "moonshotai__Kimi-K2.5",
-        ("moonshotai/Kimi-K2.5", "nvidia/Kimi-K2.5-NVFP4", "amd/Kimi-K2.5-MXFP4"),
+        ("moonshotai/Kimi-K2.5", "nvidia/Kimi-K2.5-NVFP4", "amd/Kimi-K2.5-MXFP4"), mixed=KIMI_INT4,
     ),
     ModelRow(
         "kimi-k2.6", "Kimi K2.6", "moonshotai__Kimi-K2.5", ("moonshotai/Kimi-K2.6", "nvidia/Kimi-K2.6-NVFP4"),
-        confidence=ASSUMED, source="config of Kimi-K2.5; vLLM recipes give the same totals",
+        mixed=KIMI_INT4, confidence=ASSUMED, source="config of Kimi-K2.5; vLLM recipes give the same totals",
     ),
     ModelRow(
         "kimi-k2.7-code", "Kimi K2.7 Code", "nvidia__Kimi-K2.7-Code-NVFP4",
-        ("moonshotai/Kimi-K2.7-Code", "nvidia/Kimi-K2.7-Code-NVFP4"), native="int4",
+        ("moonshotai/Kimi-K2.7-Code", "nvidia/Kimi-K2.7-Code-NVFP4"), native="int4", mixed=KIMI_INT4,
     ),
     ModelRow(
         "kimi-k3", "Kimi K3", "moonshotai__Kimi-K3",
-        ("moonshotai/Kimi-K3", "nvidia/Kimi-K3-NVFP4", "RedHatAI/Kimi-K3-NVFP4"),
+        ("moonshotai/Kimi-K3", "nvidia/Kimi-K3-NVFP4", "RedHatAI/Kimi-K3-NVFP4"), mixed=KIMI_MXFP4,
     ),
     ModelRow(
         "kimi-linear-48b-a3b", "Kimi Linear 48B A3B", "moonshotai__Kimi-Linear-48B-A3B-Instruct.classdefault",

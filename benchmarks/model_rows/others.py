@@ -18,11 +18,11 @@ GRANITE_4_MICRO = decoder(
 OTHERS = (
     ModelRow(
         "gpt-oss-20b", "gpt-oss 20B", GPT_OSS_20B, ("openai/gpt-oss-20b",), ("gpt-oss:20b",), source="arXiv 2508.10925",
-        weights=(("fp4", 13.47, f"{VLLM_LOG}, llm-d-benchmark"),),
+        weights=(("mxfp4", 13.47, f"{VLLM_LOG}, llm-d-benchmark"), ("fp4", 13.47, f"{VLLM_LOG}, llm-d-benchmark")),
     ),
     ModelRow(
         "gpt-oss-120b", "gpt-oss 120B", "openai__gpt-oss-120b", ("openai/gpt-oss-120b",), ("gpt-oss:120b",),
-        weights=(("fp4", 64.38, f"{VLLM_LOG}, llm-d-benchmark"),),
+        weights=(("mxfp4", 64.38, f"{VLLM_LOG}, llm-d-benchmark"), ("fp4", 64.38, f"{VLLM_LOG}, llm-d-benchmark")),
     ),
     ModelRow(
         "phi-4", "Phi 4 14B", decoder("phi3", 5120, 40, 40, 10, 17920, 100352, 16384), ("microsoft/phi-4",),

@@ -12,7 +12,11 @@ VLLM_LOG = "vLLM start-up log"
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """One model. `repos` are hub ids, from which aliases follow; `weights`: (precision, GiB over all GPUs, source)."""
+    """One model. `repos` are hub ids, from which aliases follow; `weights`: (precision, GiB over all GPUs, source).
+
+    `mixed`: (precision, bytes per parameter of a routed expert, bytes per other parameter) of a checkpoint that
+    quantises its experts only; embeddings and vision stay 16 bit.
+    """
 
     id: str
     name: str
@@ -22,6 +26,7 @@ class ModelRow:
     native: str | None = None
     context: int | None = None
     weights: tuple[tuple[str, float, str], ...] = ()
+    mixed: tuple[str, float, float] | None = None
     confidence: Confidence | None = None
     source: str | None = None
     note: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from planner.catalog.shape_config import UNSUPPORTED_VALUE, WRAPPED, fault
 
-METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "fp4", "nvfp4": "fp4", "w4a16": "int4", "w8a8": "int8"}
+METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "nvfp4": "fp4", "w4a16": "int4", "w8a8": "int8"}
 """Methods and algorithms that say the format by name."""
 INTEGER_METHODS = ("gptq", "awq", "auto-round", "autoawq")
 FORMATS = {(4, "float"): "fp4", (4, "int"): "int4", (8, "float"): "fp8", (8, "int"): "int8"}
@@ -16,11 +16,12 @@ def native_precision(config: Mapping[str, object]) -> str:
     """Precision id of the checkpoint a config belongs to: its quantisation, else `bf16`.
 
     Where parts are quantised differently the narrowest counts: it is that of most weights (experts, feed-forward).
+    DeepSeek-V4's 4-bit experts share a power-of-two scale per 32 weights, which is MXFP4.
     Raises InputError C205 for a method that is not known.
     """
     inner = next((mapping_of(config[key]) for key in WRAPPED if isinstance(config.get(key), Mapping)), {})
     if config.get("expert_dtype") == "fp4":
-        return "fp4"
+        return "mxfp4"
     quantization = mapping_of(config.get("quantization_config")) or mapping_of(inner.get("quantization_config"))
     if not quantization:
         return "bf16"
@@ -28,6 +29,8 @@ def native_precision(config: Mapping[str, object]) -> str:
     for name in (method, algorithm):
         if name in METHODS:
             return METHODS[name]
+    if "mxfp4" in str(quantization.get("format", "")):
+        return "mxfp4"
     widths = weight_formats(quantization)
     bits = integer_bits(quantization, method)
     if bits:

@@ -99,7 +99,7 @@ def test_every_published_config_is_read(shared_data: Path) -> None:
         assert shape.kv, path.stem
         assert 0 < shape.attention_params < shape.dense_params, path.stem
         assert context_limit(config) >= 2048, path.stem
-        assert native_precision(config) in ("bf16", "fp8", "fp4", "int4"), path.stem
+        assert native_precision(config) in ("bf16", "fp8", "fp4", "mxfp4", "int4"), path.stem
 
 
 @pytest.mark.shared
@@ -187,11 +187,11 @@ def test_native_mistral_fields_mean_the_same(shared_data: Path) -> None:
     [
         ("meta-llama__Meta-Llama-3.1-8B", "bf16"),
         ("deepseek-ai__DeepSeek-V3", "fp8"),
-        ("deepseek-ai__DeepSeek-V4-Flash", "fp4"),
+        ("deepseek-ai__DeepSeek-V4-Flash", "mxfp4"),
         ("sgl-project__DeepSeek-V4-Flash-FP8", "fp8"),
-        ("openai__gpt-oss-120b", "fp4"),
+        ("openai__gpt-oss-120b", "mxfp4"),
         ("moonshotai__Kimi-K2.5", "int4"),
-        ("moonshotai__Kimi-K3", "fp4"),
+        ("moonshotai__Kimi-K3", "mxfp4"),
         ("nvidia__Qwen3.6-27B-NVFP4", "fp4"),
         ("Qwen__Qwen3-32B-FP8-Static-PerTensor", "fp8"),
     ],
