@@ -81,3 +81,5 @@ class KnownNames(Frozen):
     client_regions: dict[str, str]
     instance_types: dict[str, str]
     """Instance type names of any provider."""
+    certifications: dict[str, str] = {}
+    """Certifications that some provider or API has; empty: not known, so any is accepted."""

@@ -207,6 +207,7 @@ class Catalog:
         for a in self.apis:
             apis |= {x.lower(): a.model for x in (a.model, *a.aliases)}
             apis |= {a.id.lower(): a.id, f"{a.provider}/{a.model}".lower(): f"{a.provider}/{a.model}"}
+        certifications = [p.certifications for p in self.providers] + [a.certifications for a in self.apis]
         countries = {r.country.lower(): r.country for r in self.regions if r.country}
         for g in self.groups:
             countries |= {g.id.lower(): g.id, **{c.lower(): c for c in g.countries}}
@@ -225,4 +226,5 @@ class Catalog:
             countries=countries,
             client_regions={r.client_region.lower(): r.client_region for r in self.round_trips},
             instance_types={t.name.lower(): t.name for t in self.instance_types},
+            certifications={c.lower(): c for held in certifications for c in held},
         )

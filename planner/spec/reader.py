@@ -180,7 +180,7 @@ class Reader:
 
     def _known(self, kind: str, text: str, node: Scalar, what: str) -> object:
         table = known_table(self.names, kind)
-        found = table.get(text.lower())
+        found = table.get(text.lower()) if table or kind != "certifications" else text
         if found is None and kind == "profiles" and is_file_name(text):
             return INVALID  # refused as not supported, by the rule of traffic
         if found is None:
@@ -308,6 +308,7 @@ _KINDS: Mapping[str, str] = MappingProxyType(
         "countries": "country or group of countries",
         "client_regions": "client region",
         "instance_types": "instance type",
+        "certifications": "certification",
     }
 )
 

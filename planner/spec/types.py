@@ -39,6 +39,7 @@ ProfileName = Annotated[str, NameOf("profiles")]
 CountryName = Annotated[str, NameOf("countries")]
 ClientRegionName = Annotated[str, NameOf("client_regions")]
 InstanceTypeName = Annotated[str, NameOf("instance_types")]
+CertificationName = Annotated[str, NameOf("certifications")]
 OwnName = Annotated[str, NameOf("own")]
 """Chosen by the writer of the file; becomes part of ids."""
 
@@ -163,7 +164,7 @@ class Sovereignty(Frozen):
     """Where data may be processed: country codes and groups (EU, EEA, US, …). None: anywhere."""
     operator_jurisdictions: tuple[CountryName, ...] | None = None
     """Whose law the operator may be under. None: any."""
-    certifications: tuple[str, ...] = ()
+    certifications: tuple[CertificationName, ...] = ()
     """Required of the provider or API."""
 
 

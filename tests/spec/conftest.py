@@ -38,6 +38,7 @@ def names() -> KnownNames:
         countries=ids("EU", "CH", "DE", "NO", "US"),
         client_regions=ids("eu-west"),
         instance_types=ids("p5.48xlarge"),
+        certifications=ids("iso27001", "soc2"),
     )
 
 

@@ -16,6 +16,7 @@ from planner.spec.resolve import resolve_spec
 from planner.spec.types import CatalogChoice
 
 Faults = Callable[[str], list[Fault]]
+ROW = "model: llama-70b, accelerator: L4, precision: fp8"
 LENGTHS = "input_tokens: 1, output_tokens: 1"
 
 
@@ -56,6 +57,7 @@ def test_a_sound_workload_has_no_fault(chat: Faults) -> None:
         ("sovereignty: {countries: no}", "S202", "countries must be a list, not 'no'"),
         ("sovereignty: {countries: [Germany]}", "S301", "unknown country or group of countries 'Germany'"),
         ("sovereignty: {countries: [false]}", "S202", "not the boolean false"),
+        ("sovereignty: {certifications: [iso2701]}", "S301", "unknown certification 'iso2701'"),
         ("purchase: {options: [spott]}", "S207", "options must be on_demand"),
         ("purchase: {options: []}", "S202", "options must not be an empty list"),
         ("purchase: {max_spot_share: -1%}", "S204", "at least 0"),
@@ -193,7 +195,7 @@ def test_volumes_need_no_length_and_agree_with_one(traffic: Faults, volume: str)
             "prefill_tok_per_s needs decode_tok_per_s beside it",
         ),
         (
-            "measured:\n- {model: llama-70b, precision: fp8, accelerator: L4, capacity_req_per_s: 5, idle_iteration_ms: 1}",
+            f"measured: [{{{ROW}, capacity_req_per_s: 5, idle_iteration_ms: 1}}]",
             "S206",
             "two kinds of measurement",
         ),
