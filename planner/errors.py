@@ -7,7 +7,7 @@
     └── Interrupted                 exit 130 Ctrl-C
 
 Codes: S1xx reading a file, S2xx a field's value, S3xx names and references, S4xx not supported yet,
-C1xx catalog rows, U1xx usage of a command, E1xx solving.
+C1xx catalog rows, C2xx model configs, U1xx usage of a command, E1xx solving.
 """
 
 from __future__ import annotations
