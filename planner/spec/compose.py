@@ -10,8 +10,8 @@ from typing import Any
 from planner.errors import SPEC_CODES, Fault, InputError
 from planner.spec.nodes import Entry, Mapping, Node, Place, Scalar, Sequence
 
-MAX_NODES = 100_000
-"""Nodes of a document, aliases expanded: about two seconds of reading."""
+MAX_NODES = 50_000
+"""Nodes of a document, aliases expanded: about a second of reading."""
 MAX_DEPTH = 64
 
 _BETTER_AT_THE_START = ("end of stream", "<stream end>", "could not find expected ':'")

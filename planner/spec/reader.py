@@ -172,7 +172,7 @@ class Reader:
         return text
 
     def _own_name(self, text: str, node: Scalar, what: str) -> object:
-        if not _OWN_NAME.fullmatch(text) or len(text) > _LONGEST_NAME:
+        if not is_usable_name(text):
             help_ = f"use letters, digits, spaces, '.', '_' and '-', at most {_LONGEST_NAME}: it becomes part of ids"
             self.fault("S214", f"{what} is not a usable name: {_short(text)}", node.place, help_)
             return INVALID
@@ -282,6 +282,11 @@ class Reader:
         if entry.key_place not in self.unknown:  # inherited from defaults: said there
             self.unknown.add(entry.key_place)
             self.fault("S201", f"unknown field {_short(key)} in {what}", entry.key_place, hint)
+
+
+def is_usable_name(text: str) -> bool:
+    """Whether a chosen name may become part of ids."""
+    return bool(_OWN_NAME.fullmatch(text)) and len(text) <= _LONGEST_NAME
 
 
 _ITEMS: Mapping[str, str] = MappingProxyType(
