@@ -73,6 +73,11 @@ def _without(problem: Problem, winners: dict[str, str]) -> Problem:
         update={
             "pools": tuple(p for p in problem.pools if p.id not in winners),
             "candidates": tuple(c for c in problem.candidates if c.pool not in winners),
+            "quotas": tuple(
+                q.model_copy(update={"pools": left})
+                for q in problem.quotas
+                if (left := tuple(p for p in q.pools if p not in winners))
+            ),
             "rejected": (*problem.rejected, *rejected),
         }
     )

@@ -33,6 +33,7 @@ from planner.formulation.milp import Milp
 from planner.solve import words
 from planner.solve.arrange import Found, arrange, entries, is_better
 from planner.solve.engine import SolverChild
+from planner.solve.large import Structure, solve_programme
 from planner.solve.ranking import Baseline, Entry, Rankable, Ranking, RankOptions, Signature, Signer, V
 from planner.solve.types import Answer, Infeasible, Progress, Solved, SolveOptions, StopReason, Undecided
 from planner.units import HOURS_PER_MONTH
@@ -55,6 +56,10 @@ BASELINES: dict[str, tuple[PurchaseOption, ...]] = {
     "all_on_demand": (PurchaseOption.ON_DEMAND,),
     "all_reserved": (PurchaseOption.RESERVED_1Y, PurchaseOption.RESERVED_3Y),
 }
+LINKING = {"commit", "used", "used_provider", "self_hosted", "is_used"}
+"""Families of integer variables that belong to no slice; with them fixed a programme falls apart into slices."""
+PURCHASES = {"commit", "on_demand", "owned", "spot", "pattern"}
+"""Families of variables that count instances."""
 _CLOCKS = (StopReason.TIME_LIMIT, StopReason.INTERRUPTED)
 
 Verify = Callable[[Plan], V]
@@ -84,6 +89,16 @@ class CompiledProgramme:
     def only(self, options: Collection[PurchaseOption]) -> Milp:
         """Nothing but `options` may be bought."""
         return only_options(self.compiled, options)
+
+    def structure(self, milp: Milp) -> Structure:
+        """Columns of no slice, and purchases."""
+        linking, instances = [], []
+        for column, variable in enumerate(milp.variables):
+            if variable.integer and variable.family in LINKING:
+                linking.append(column)
+            if variable.family in PURCHASES:
+                instances.append(column)
+        return Structure(frozenset(linking), frozenset(instances))
 
     def short_of(self, options: Collection[PurchaseOption]) -> tuple[str, ...]:
         """Request classes with demand that no candidate of `options` can serve."""
@@ -197,7 +212,14 @@ class _Search(Generic[V]):
             seed=self.options.seed,
         )
         padded = None if hint is None else [*hint, *[math.nan] * (len(milp.variables) - len(hint))]
-        answer = self.child.solve(milp, options, padded, on_progress if report is not None else None)
+        answer = solve_programme(
+            self.child,
+            milp,
+            options,
+            self.programme.structure(milp),
+            padded,
+            on_progress if report is not None else None,
+        )
         if isinstance(answer, Undecided) and answer.stop in _CLOCKS:
             self.deterministic = False
         if isinstance(answer, Undecided) and answer.stop is StopReason.INTERRUPTED:

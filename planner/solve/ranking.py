@@ -10,6 +10,7 @@ from planner.base import PurchaseOption
 from planner.candidates.types import Plan
 from planner.formulation.axes import Axis, AxisProgramme
 from planner.formulation.milp import Milp
+from planner.solve.large import Structure
 from planner.solve.types import StopReason
 
 Signature = frozenset[tuple[str, ...]]
@@ -67,6 +68,10 @@ class Rankable(Protocol):
 
     def only(self, options: Collection[PurchaseOption]) -> Milp:
         """A copy in which nothing but `options` may be bought."""
+        ...
+
+    def structure(self, milp: Milp) -> Structure:
+        """How this programme or a changed copy of it falls apart."""
         ...
 
     def short_of(self, options: Collection[PurchaseOption]) -> tuple[str, ...]:
