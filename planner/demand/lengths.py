@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.spec.types import TokenDistribution, TokenVolume, Traffic, Workload
 from planner.units import DAYS_PER_MONTH, SECONDS_PER_MONTH
@@ -56,17 +56,12 @@ def requests_of(workload: Workload) -> Requests:
         mean = traffic.mean_req_per_s
         if traffic.requests_per_month is not None:
             mean = traffic.requests_per_month / SECONDS_PER_MONTH
-        return Requests(_classes(traffic, 1.0), mean, traffic.peak_req_per_s)
-    inputs, outputs, assumptions = _means(workload.name, traffic, volume)
-    rate = volume.input / inputs
-    scale = volume.output / (rate * outputs)
-    filled = traffic.model_copy(
-        update={
-            "input_tokens": inputs if traffic.input_tokens is None else traffic.input_tokens,
-            "output_tokens": outputs if traffic.output_tokens is None else traffic.output_tokens,
-        }
-    )
-    return Requests(_classes(filled, scale), rate, None, assumptions)
+        return Requests(_classes(workload, traffic), mean, traffic.peak_req_per_s)
+    filled, assumptions = _with_lengths(workload.name, traffic, volume)
+    classes = _classes(workload, filled)
+    rate = volume.input / math.fsum(c.share * c.input_tokens for c in classes)
+    scale = volume.output / (rate * math.fsum(c.share * c.output_tokens for c in classes))
+    return Requests(tuple(replace(c, output_tokens=c.output_tokens * scale) for c in classes), rate, None, assumptions)
 
 
 def _volume_per_s(traffic: Traffic) -> TokenVolume | None:
@@ -84,40 +79,52 @@ def _mean(value: float | TokenDistribution | None) -> float | None:
     return value.mean if isinstance(value, TokenDistribution) else value
 
 
-def _means(name: str, traffic: Traffic, volume: TokenVolume) -> tuple[float, float, tuple[str, ...]]:
-    """Mean input and output tokens of a request, derived from the volume's ratio where they are not given."""
-    if traffic.classes:
-        inputs = math.fsum(c.share * c.input_tokens for c in traffic.classes)
-        return inputs, math.fsum(c.share * c.output_tokens for c in traffic.classes), ()
-    given = _mean(traffic.input_tokens), _mean(traffic.output_tokens)
+def _with_lengths(name: str, traffic: Traffic, volume: TokenVolume) -> tuple[Traffic, tuple[str, ...]]:
+    """The traffic with both lengths, derived from the volume's ratio where they are not given, and what was assumed."""
+    inputs, outputs = _mean(traffic.input_tokens), _mean(traffic.output_tokens)
     ratio = volume.input / volume.output
-    if given[0] is not None:
-        return given[0], given[1] if given[1] is not None else given[0] / ratio, ()
-    if given[1] is not None:
-        return given[1] * ratio, given[1], ()
-    inputs = DEFAULT_OUTPUT_TOKENS * ratio
+    if traffic.classes or (inputs is not None and outputs is not None):
+        return traffic, ()
+    if inputs is not None:
+        return traffic.model_copy(update={"output_tokens": inputs / ratio}), ()
+    if outputs is not None:
+        return traffic.model_copy(update={"input_tokens": outputs * ratio}), ()
+    outputs = max(DEFAULT_OUTPUT_TOKENS, 1.0 / ratio)  # at least one token of prompt
     line = (
-        f"{name}: no lengths given, so requests of {inputs:.6g} input and {DEFAULT_OUTPUT_TOKENS:g} output tokens, "
+        f"{name}: no lengths given, so requests of {outputs * ratio:.6g} input and {outputs:.6g} output tokens, "
         "the ratio of the volumes"
     )
-    return inputs, DEFAULT_OUTPUT_TOKENS, (line,)
+    return traffic.model_copy(update={"input_tokens": outputs * ratio, "output_tokens": outputs}), (line,)
 
 
-def _classes(traffic: Traffic, output_scale: float) -> tuple[ClassLengths, ...]:
+def _classes(workload: Workload, traffic: Traffic) -> tuple[ClassLengths, ...]:
+    """The classes of a workload whose traffic has lengths; shares add up to 1."""
     if traffic.classes:
         total = math.fsum(c.share for c in traffic.classes)
         return tuple(
-            ClassLengths(c.name, c.share / total, c.input_tokens, c.output_tokens * output_scale)
+            ClassLengths(c.name, c.share / total, c.input_tokens, c.output_tokens)
             for c in sorted(traffic.classes, key=lambda c: c.name)
         )
     sides = (traffic.input_tokens, traffic.output_tokens)
     weights = STEEP_WEIGHTS if any(_is_steep(side) for side in sides) else WEIGHTS
     columns = [_levels(side, weights) for side in sides]
-    if all(len(set(levels)) == 1 for levels in columns):
-        return (ClassLengths("all", 1.0, columns[0][0], columns[1][0] * output_scale),)
+    limit = workload.max_context_tokens
+    if limit is not None and columns[0][2] + columns[1][2] > limit:
+        columns = [_two_levels(side, weights) for side in sides]  # the p95 is admitted, the mean beyond it may not be
+    return _named(weights, list(zip(*columns, strict=True)))
+
+
+def _named(weights: tuple[float, ...], lengths: list[tuple[float, ...]]) -> tuple[ClassLengths, ...]:
+    """Classes for the length pairs (input, output), shortest first; equal neighbours are one class."""
+    merged: list[tuple[float, tuple[float, ...]]] = []
+    for weight, pair in zip(weights, lengths, strict=True):
+        if merged and merged[-1][1] == pair:
+            weight += merged.pop()[0]
+        merged.append((weight, pair))
+    names = {1: ("all",), 2: ("short", "long"), 3: ("short", "middle", "long")}[len(merged)]
+    total = math.fsum(w for w, _ in merged)
     return tuple(
-        ClassLengths(name, weight, i, o * output_scale)
-        for name, weight, i, o in zip(("short", "middle", "long"), weights, *columns, strict=True)
+        ClassLengths(name, weight / total, pair[0], pair[1]) for name, (weight, pair) in zip(names, merged, strict=True)
     )
 
 
@@ -136,12 +143,19 @@ def _levels(side: float | TokenDistribution | None, weights: tuple[float, ...]) 
         value = side.mean if isinstance(side, TokenDistribution) else float(side or 0.0)
         return (value,) * 3
     ratio = side.p95 / side.mean
-    if ratio <= _LARGEST_LOG_NORMAL and weights is WEIGHTS:
-        sigma = _Z95 - math.sqrt(max(0.0, _Z95**2 - 2.0 * math.log(max(1.0, ratio))))
-        cuts = (0.0, _phi(_Z[0] - sigma), _phi(_Z[1] - sigma), 1.0)
-        return tuple(side.mean * (cuts[k + 1] - cuts[k]) / weights[k] for k in range(3))
-    top = weights[2]
-    rest = (side.mean - top * side.p95) / (1.0 - top)
+    if ratio > _LARGEST_LOG_NORMAL or weights is not WEIGHTS:
+        return _two_levels(side, weights)
+    sigma = _Z95 - math.sqrt(max(0.0, _Z95**2 - 2.0 * math.log(max(1.0, ratio))))
+    cuts = (0.0, _phi(_Z[0] - sigma), _phi(_Z[1] - sigma), 1.0)
+    levels = tuple(side.mean * (cuts[k + 1] - cuts[k]) / weights[k] for k in range(3))
+    return levels if sigma > 1e-9 else (side.mean,) * 3
+
+
+def _two_levels(side: float | TokenDistribution | None, weights: tuple[float, ...]) -> tuple[float, ...]:
+    """The longest class at the p95, the others share what keeps the mean."""
+    if not isinstance(side, TokenDistribution) or side.p95 is None:
+        return _levels(side, weights)
+    rest = (side.mean - weights[2] * side.p95) / (1.0 - weights[2])
     return rest, rest, side.p95
 
 

@@ -219,14 +219,14 @@ def check_workload(reading: Reading) -> None:
                 f"({each.input_tokens + each.output_tokens:g} tokens)"
             )
             reading.fault("S208", message, reading.value_place("max_context_tokens"))
-    means = [_tokens(traffic.input_tokens), _tokens(traffic.output_tokens)]
-    if not traffic.classes and sum(means) > limit:
-        message = f"max_context_tokens ({limit:g}) does not admit a request of {sum(means):g} tokens"
+    longest = _longest(traffic.input_tokens) + _longest(traffic.output_tokens)
+    if not traffic.classes and longest > limit:
+        message = f"max_context_tokens ({limit:g}) does not admit a request of {longest:g} tokens"
         reading.fault("S208", message, reading.value_place("max_context_tokens"))
 
 
-def _tokens(value: float | TokenDistribution | None) -> float:
-    return value.mean if isinstance(value, TokenDistribution) else value or 0.0
+def _longest(value: float | TokenDistribution | None) -> float:
+    return (value.p95 or value.mean) if isinstance(value, TokenDistribution) else value or 0.0
 
 
 def check_providers(reading: Reading) -> None:
@@ -265,7 +265,8 @@ def check_policy(reading: Reading) -> None:
 
 
 def check_spec(reading: Reading) -> None:
-    """Names of workloads are unique; a measured class exists."""
+    """Names of workloads are unique; a measured class exists, and nothing is measured twice."""
+    _check_measured_twice(reading)
     _unique(reading, "workloads", "workload")
     _check_measured_classes(reading)
 
@@ -299,6 +300,21 @@ def _check_measured_classes(reading: Reading) -> None:
         if isinstance(name, Scalar) and name.text.strip() not in known:
             help_ = name_help(name.text, known)
             reading.fault("S303", f"no workload has a class named '{name.text}'", name.place, help_)
+
+
+def _check_measured_twice(reading: Reading) -> None:
+    """Two rows about the same replica, of the same kind, with different figures."""
+    rows, node = reading.values.get("measured"), reading.node.get("measured")
+    if not isinstance(rows, tuple) or not isinstance(node, SequenceNode):
+        return
+    first: dict[tuple[object, ...], tuple[Measured, int]] = {}
+    for row, item in zip(rows, node.items, strict=True):
+        subject = (row.model, row.accelerator, row.tensor_parallel, row.pipeline_parallel, row.precision, row.engine)
+        key = (*subject, row.class_, row.capacity_req_per_s is None, row.idle_iteration_ms is None)
+        known, line = first.setdefault(key, (row, item.place.line))
+        if known != row:
+            message = f"the same replica is measured at line {line} with other figures"
+            reading.fault("S208", message, item.place, "keep one of the two rows")
 
 
 CHECKS: Mapping[type[Frozen], Check] = MappingProxyType(

@@ -96,6 +96,8 @@ class Reader:
     """Keys of a type that are part of the format but of no type: each has a rule that refuses or accepts it."""
     stand_ins: Mapping[type[Frozen], str] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a type that stands for its required fields."""
+    homes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Key → the mapping that it belongs to, for keys that are in the wrong one."""
     faults: list[Fault] = field(default_factory=list)
     unknown: set[Place] = field(default_factory=set)
     """Where unknown fields were found."""
@@ -117,7 +119,7 @@ class Reader:
         """
         match shape:
             case Record():
-                return self._record(shape, node, owner, what)
+                return self._record(shape, node, owner, what, help_)
             case Listing():
                 return self._listing(shape, node, owner, what, help_)
             case Either():
@@ -185,6 +187,8 @@ class Reader:
             return INVALID  # refused as not supported, by the rule of traffic
         if found is None:
             hint = name_help(text, table)
+            if kind == "models" and self.names and text.lower() in self.names.apis:
+                hint = "that is an API model: name an open model here, and list this one under api_equivalents"
             self.fault("S301", f"unknown {_KINDS[kind]} {_short(text)} in {what}", node.place, hint)
             return INVALID
         return found
@@ -231,9 +235,9 @@ class Reader:
             return self._wrong(node, what, _wanted(shape), help_)
         return self.read(option, node, owner, what, help_)
 
-    def _record(self, shape: Record, node: Node, owner: Place, what: str) -> object:
+    def _record(self, shape: Record, node: Node, owner: Place, what: str, help_: str) -> object:
         if not isinstance(node, MappingNode):
-            return self._wrong(node, what, f"a mapping of {_some(tuple(fields_of(shape.model)))}", "")
+            return self._wrong(node, what, f"a mapping of {_some(tuple(fields_of(shape.model)))}", help_)
         before = self.noted
         reading = Reading(self, node, owner, what, {})
         self.read_fields(shape.model, reading)
@@ -241,8 +245,9 @@ class Reader:
         complete = stand_in is not None and node.get(stand_in) is not None
         missing = [f for k, f in fields_of(shape.model).items() if f.required and node.get(k) is None and not complete]
         if missing:
-            help_ = missing[0].description if len(missing) == 1 else ""
-            self.fault("S205", f"{what} needs {_and(tuple(f.key for f in missing))}", owner, help_ or None)
+            hint = missing[0].description if len(missing) == 1 else None
+            keys = tuple("model" if f.key == "models" else f.key for f in missing)
+            self.fault("S205", f"{what} needs {_and(keys)}", owner, hint)
         check = self.checks.get(shape.model)
         if check:
             check(reading)
@@ -268,20 +273,24 @@ class Reader:
             reading.values[entry.key] = value
 
     def _unknown_key(self, entry: Entry, what: str, known: tuple[str, ...]) -> None:
-        key = entry.key
-        near = [k for k in known if k.startswith(f"{key.lower()}_") or key.lower().startswith(f"{k}_")][:3]
-        near = near or difflib.get_close_matches(key.lower(), known, n=2, cutoff=0.6)
-        if near:
-            hint = f"did you mean {' or '.join(near)}?"
-        elif key.isdigit() and is_null(entry.value):
-            hint = "inside { } a comma ends the value: write 1_000_000, or put the number into quotes"
-        elif ":" in key and is_null(entry.value):
-            hint = "put a space after the colon"
-        else:
-            hint = f"{what} takes {', '.join(known)}"
+        hint = self._key_help(entry, what, known)
         if entry.key_place not in self.unknown:  # inherited from defaults: said there
             self.unknown.add(entry.key_place)
-            self.fault("S201", f"unknown field {_short(key)} in {what}", entry.key_place, hint)
+            self.fault("S201", f"unknown field {_short(entry.key)} in {what}", entry.key_place, hint)
+
+    def _key_help(self, entry: Entry, what: str, known: tuple[str, ...]) -> str:
+        key = entry.key.lower()
+        near = [k for k in known if k.startswith(f"{key}_") or key.startswith(f"{k}_")][:3]
+        if key in self.homes and not near:
+            return f"{key} belongs to {self.homes[key]}"
+        near = near or difflib.get_close_matches(key, known, n=2, cutoff=0.6)
+        if near:
+            return f"did you mean {' or '.join(near)}?"
+        if key.isdigit() and is_null(entry.value):
+            return "inside { } a comma ends the value: write 1_000_000, or put the number into quotes"
+        if ":" in key and is_null(entry.value):
+            return "put a space after the colon"
+        return f"{what} takes {', '.join(known)}"
 
 
 def is_usable_name(text: str) -> bool:
@@ -347,7 +356,7 @@ def suggestions(text: str, table: Mapping[str, str], count: int = 2) -> list[str
     return list(dict.fromkeys(table[n] for n in near))[:count]
 
 
-_FEW = 12
+_FEW = 16
 
 
 def name_help(text: str, table: Mapping[str, str]) -> str | None:

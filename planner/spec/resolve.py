@@ -14,9 +14,9 @@ from planner.spec.nodes import Alternative, Entry, Node, Place, is_null, overlay
 from planner.spec.nodes import Mapping as MappingNode
 from planner.spec.nodes import Sequence as SequenceNode
 from planner.spec.reader import Reader, Reading
-from planner.spec.shapes import record
+from planner.spec.shapes import fields_of, record
 from planner.spec.support import STAND_INS, UNSUPPORTED_KEYS
-from planner.spec.types import Slo, Spec, Workload
+from planner.spec.types import Policy, Purchase, Resilience, Slo, Sovereignty, Spec, Traffic, Workload
 
 _SLO = tuple(
     Alternative(keys, keys)
@@ -35,6 +35,21 @@ ALTERNATIVES: Mapping[tuple[str, ...], tuple[Alternative, ...]] = MappingProxyTy
 )
 """Where a workload says something one way, the other ways that `defaults` used do not apply to it."""
 
+HOMES: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(fields_of(Policy), "policy"),
+        **dict.fromkeys(fields_of(Slo), "slo"),
+        **dict.fromkeys(fields_of(Sovereignty), "sovereignty"),
+        **dict.fromkeys(fields_of(Resilience), "resilience"),
+        **dict.fromkeys(fields_of(Purchase), "purchase"),
+        **dict.fromkeys((*fields_of(Traffic), *UNSUPPORTED_KEYS[Traffic]), "traffic"),
+        **dict.fromkeys(("model", *fields_of(Workload), *UNSUPPORTED_KEYS[Workload]), "a workload"),
+        **dict.fromkeys(("defaults", *fields_of(Spec), *UNSUPPORTED_KEYS[Spec]), "the top of the file"),
+        "name": "a workload",
+    }
+)
+"""Where a key belongs that was found elsewhere."""
+
 
 def resolve_spec(doc: SpecDocument, names: KnownNames) -> Spec:
     """The specification of a document, with canonical names, every list of names and rows in canonical order.
@@ -42,7 +57,7 @@ def resolve_spec(doc: SpecDocument, names: KnownNames) -> Spec:
     `defaults` are merged below each workload: mappings key by key, anything else is replaced; null takes a default
     away. Raises InputError with all faults in file order (S110, S2xx, S3xx, S401).
     """
-    reader = Reader(doc.path, doc.lines, names, CHECKS, UNSUPPORTED_KEYS, STAND_INS)
+    reader = Reader(doc.path, doc.lines, names, CHECKS, UNSUPPORTED_KEYS, STAND_INS, HOMES)
     root = _with_workloads(doc.root, reader)
     found = reader.read(record(Spec), root, _top(doc.root), "a workload file")
     faults = _in_order((*doc.faults, *reader.faults))
@@ -113,6 +128,7 @@ def _check_defaults(defaults: Node, owner: Place, reader: Reader) -> None:
         reader.lines,
         reader.names,
         unsupported=reader.unsupported,
+        homes=reader.homes,
         faults=reader.faults,
         unknown=reader.unknown,
     )

@@ -18,6 +18,7 @@ from planner.base import Frozen, PurchaseOption
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+Tokens = Annotated[float, Field(ge=1)]
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -69,16 +70,16 @@ class LengthClass(Frozen):
     name: OwnName
     share: Annotated[float, Field(gt=0, le=1)]
     """Share of the workload's requests; the shares of a workload add up to 1."""
-    input_tokens: Positive
+    input_tokens: Tokens
     """Prompt tokens of a request."""
-    output_tokens: Positive
+    output_tokens: Tokens
     """Generated tokens of a request."""
 
 
 class TokenDistribution(Frozen):
-    mean: Positive
+    mean: Tokens
     """Mean tokens per request."""
-    p95: Positive | None = None
+    p95: Tokens | None = None
     """Tokens of a request at the 95th percentile."""
 
 
@@ -105,9 +106,9 @@ class Traffic(Frozen):
     """Index of dispersion of arrivals at 10 s; 1 = Poisson."""
     classes: tuple[LengthClass, ...] | None = None
     """Length mix: request classes with their share."""
-    input_tokens: Positive | TokenDistribution | None = None
+    input_tokens: Tokens | TokenDistribution | None = None
     """Prompt tokens of a request, or {mean, p95}."""
-    output_tokens: Positive | TokenDistribution | None = None
+    output_tokens: Tokens | TokenDistribution | None = None
     """Generated tokens of a request, or {mean, p95}."""
     cached_input_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of prompt tokens found in a prefix cache: saves prefill work, never KV."""

@@ -126,6 +126,20 @@ def test_length_distribution_becomes_three_classes(catalog: Catalog, spec_of: Sp
         assert all(c.input_tokens > 0 for c in classes)
 
 
+def test_a_long_class_stays_inside_the_context(catalog: Catalog, spec_of: SpecOf) -> None:
+    lengths = {"input_tokens": {"mean": 1500, "p95": 4000}, "output_tokens": 300}
+    spec = spec_of({"traffic": {"mean_req_per_s": 1, **lengths}, "max_context_tokens": 4500})
+    classes = build_demand(spec, catalog).classes
+    assert [c.name for c in classes] == ["short", "long"]
+    assert classes[1].input_tokens == 4000
+    assert math.fsum(c.mean_req_per_s[0] * c.input_tokens for c in classes) == pytest.approx(1500)
+
+
+def test_a_prompt_has_at_least_one_token(catalog: Catalog, spec_of: SpecOf) -> None:
+    (only,) = build_demand(spec_of({"traffic": {"tokens_per_day": {"input": 1e3, "output": 1e6}}}), catalog).classes
+    assert (only.input_tokens, only.output_tokens) == pytest.approx((1.0, 1000.0))
+
+
 def test_same_rules_share_replicas_and_dedicated_ones_do_not(catalog: Catalog, spec_of: SpecOf) -> None:
     one = {"traffic": {"mean_req_per_s": 1, **LENGTHS}, "models": ("a", "b")}
     same = {**one, "models": ("b", "a")}

@@ -128,6 +128,7 @@ def test_norway_is_a_country_in_any_case(chat: Faults, names: KnownNames) -> Non
             "unknown time zone",
         ),
         ("{peak_req_per_s: 1, input_tokens: 1, output_tokens: 1, cached_input_fraction: 1}", "S204", "less than 1"),
+        ("{peak_req_per_s: 1, input_tokens: 0.5, output_tokens: 1}", "S204", "at least 1"),
         ("{peak_req_per_s: 1, classes: []}", "S202", "classes must not be an empty list"),
         ("{peak_req_per_s: 1, classes: [{name: a, share: 1, input_tokens: 1}]}", "S205", "a class needs output_tokens"),
         (
@@ -151,6 +152,33 @@ def test_traffic(traffic: Faults, text: str, code: str, words: str) -> None:
     fault = only(traffic(text))
     assert fault.code == code
     assert words in fault.message
+
+
+@pytest.mark.parametrize(
+    ("text", "help_"),
+    [
+        ("slo: {ttft_p95_ms: 5}\n", "slo belongs to a workload"),
+        ("budget: {usd_per_month: 5}\n", "budget belongs to policy"),
+        ("policy: {owned: []}\n", "policy takes budget"),
+        ("policy: {scenarios: []}\n", "scenarios belongs to the top of the file"),
+        ("model: llama-70b\n", "model belongs to a workload"),
+    ],
+)
+def test_a_field_in_the_wrong_place_is_told_where_it_belongs(root: Faults, text: str, help_: str) -> None:
+    assert help_ in (only(root(text)).help or "")
+
+
+def test_an_api_model_is_no_model_to_host(faults: Faults) -> None:
+    found = faults("schema_version: 1\nname: x\nworkloads: [{name: a, model: mistral-large-3, traffic: {}}]\n")
+    assert "api_equivalents" in (found[0].help or "")
+
+
+def test_measured_twice_with_other_figures(root: Faults) -> None:
+    rows = [f"- {{{ROW}, capacity_req_per_s: {n}}}" for n in (5, 5, 6)]
+    assert root("measured:\n" + "\n".join(rows[:2])) == []
+    fault = only(root("measured:\n" + "\n".join(rows)))
+    assert (fault.code, fault.line) == ("S208", 10)
+    assert "measured at line 8" in fault.message
 
 
 def test_a_thousands_comma_inside_braces_is_explained(traffic: Faults) -> None:
