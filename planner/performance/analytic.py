@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.catalog.types import Accelerator, Engine, LlmModel, Precision
-from planner.performance.memory import BYTES_16_BIT, attention_ranks, checkpoint_scale, kv_bytes
+from planner.performance.memory import BYTES_16_BIT, attention_ranks, kv_bytes, weight_bytes
 from planner.performance.parameters import Fitted, PerformanceParameters
 from planner.performance.types import EngineConfig
 from planner.units import GB
@@ -117,7 +117,7 @@ def _row(s: Setup, parameters: PerformanceParameters) -> tuple[float, ...]:
     """One configuration's numbers in the order of `Columns`."""
     c, shape = s.config, s.model.shape
     ranks, tp = attention_ranks(c), c.tensor_parallel
-    b_w = s.precision.bytes_per_param * checkpoint_scale(s.model, s.precision)
+    size = weight_bytes(s.model, s.precision)
     dense = shape.dense_params - shape.vision_params
     head = shape.embedding_params * (1.0 if shape.tied_embeddings else 0.5)
     kv = kv_bytes(c, s.model, s.kv_precision, stages=1)
@@ -136,8 +136,8 @@ def _row(s: Setup, parameters: PerformanceParameters) -> tuple[float, ...]:
         shape.experts,
         shape.experts_per_token,
         c.max_num_batched_tokens,
-        (dense * b_w + head * max(BYTES_16_BIT, s.precision.bytes_per_param)) / ranks,
-        shape.moe_layers * shape.expert_params * b_w / tp,
+        (dense * size.dense + head * size.wide) / ranks,
+        shape.moe_layers * shape.expert_params * size.expert / tp,
         2.0 * dense / ranks,
         2.0 * head / ranks,
         2.0 * shape.moe_layers * shape.experts_per_token * shape.expert_params / tp,

@@ -16,6 +16,7 @@ from planner.spec.types import Measured
 LARGE_MEMORY_GB = 80.0
 """From here on engines default to their larger `max_num_seqs`."""
 PIPELINE_STAGES = (1, 2, 4)
+DEFAULT_PRECISION = "fp8"
 SHORTEST_CONTEXT_TOKENS = 1024
 
 
@@ -49,9 +50,9 @@ def enumerate_configs(
     model_id: str,
     accelerator_id: str,
     *,
-    precisions: Sequence[str],
+    precisions: Sequence[str] | None,
     kv_precisions: Sequence[str],
-    engines: Sequence[str],
+    engines: Sequence[str] | None,
     gpu_memory_utilization: float,
     max_num_seqs: int | None,
     tensor_parallel_domain: int,
@@ -62,6 +63,8 @@ def enumerate_configs(
     longest_context_tokens: int = SHORTEST_CONTEXT_TOKENS,
 ) -> tuple[list[EngineConfig], list[Refusal]]:
     """Configurations that the rules admit, in canonical order, and one refusal for each that they do not.
+
+    Without `precisions`: the checkpoint's native one and fp8; without `engines`: the production engines.
 
     Tensor parallel over powers of two inside the link's domain; pipeline parallel only at the widest group, in the
     fewest stages that hold the weights and one request of `longest_context_tokens` (all tried ones are returned, so
@@ -82,6 +85,8 @@ def enumerate_configs(
         interconnect=interconnect,
         longest_context_tokens=longest_context_tokens,
     )
+    precisions = tuple(dict.fromkeys(precisions or (place.model.native_precision, DEFAULT_PRECISION)))
+    engines = tuple(engines or (e.id for e in catalog.engines if e.production))
     found: dict[str, EngineConfig] = {
         c.id: c for c in _measured_configs(place, precisions, kv_precisions, engines, measured)
     }

@@ -91,12 +91,35 @@ def rule_weights_bytes(model: LlmModel, precision: Precision) -> float:
     return (shape.total_params - kept_wide) * precision.bytes_per_param + kept_wide * wide
 
 
-def checkpoint_scale(model: LlmModel, precision: Precision) -> float:
-    """What the published checkpoint of a precision weighs, relative to the rule (1 where none is recorded)."""
-    for checkpoint in model.checkpoints:
-        if checkpoint.precision == precision.id:
-            return checkpoint.weights_gib * GIB / rule_weights_bytes(model, precision)
-    return 1.0
+@dataclass(frozen=True, slots=True)
+class WeightBytes:
+    """Bytes per parameter as a checkpoint stores them."""
+
+    dense: float
+    """Attention, dense feed-forward, shared experts, routers."""
+    expert: float
+    """Routed experts."""
+    wide: float
+    """Embeddings and vision tower."""
+
+
+def weight_bytes(model: LlmModel, precision: Precision) -> WeightBytes:
+    """The rule's bytes per parameter, corrected by what the published checkpoint weighs where one is recorded.
+
+    What a checkpoint weighs beyond the rule are dense layers that it keeps in 16 bit (gpt-oss, the official 405B FP8,
+    NVFP4 checkpoints); what that does not explain, or a lighter checkpoint, scales everything.
+    """
+    b_w, wide = precision.bytes_per_param, max(precision.bytes_per_param, BYTES_16_BIT)
+    recorded = next((c for c in model.checkpoints if c.precision == precision.id), None)
+    if recorded is None:
+        return WeightBytes(b_w, b_w, wide)
+    shape, rule = model.shape, rule_weights_bytes(model, precision)
+    dense_params = shape.dense_params - shape.vision_params
+    excess = recorded.weights_gib * GIB - rule
+    kept_wide = min(max(excess, 0.0), dense_params * (wide - b_w))
+    dense = b_w + kept_wide / dense_params if dense_params else b_w
+    scale = recorded.weights_gib * GIB / (rule + kept_wide)
+    return WeightBytes(dense * scale, b_w * scale, wide * scale)
 
 
 def weights_bytes_per_rank(config: EngineConfig, model: LlmModel, precision: Precision) -> float:
@@ -105,16 +128,13 @@ def weights_bytes_per_rank(config: EngineConfig, model: LlmModel, precision: Pre
     Pipeline stages hold ⌈L/PP⌉ layers; the first and the last also hold one embedding (both if tied).
     """
     shape, stages = model.shape, config.pipeline_parallel
-    ranks = attention_ranks(config)
+    ranks, size = attention_ranks(config), weight_bytes(model, precision)
     share = -(-shape.layers // stages) / shape.layers
-    b_w, wide = precision.bytes_per_param, max(precision.bytes_per_param, BYTES_16_BIT)
-    dense = (shape.dense_params - shape.vision_params) * share * b_w / ranks
-    vision = shape.vision_params * wide / ranks
-    experts_per_rank = _experts_per_rank(config, model)
-    experts = shape.moe_layers * share * experts_per_rank * shape.expert_params * b_w
+    dense = (shape.dense_params - shape.vision_params) * share * size.dense / ranks
+    experts = shape.moe_layers * share * _experts_per_rank(config, model) * shape.expert_params * size.expert
     sides = 1.0 if stages == 1 or shape.tied_embeddings else 0.5
-    embeddings = shape.embedding_params * sides * wide / ranks
-    return (dense + vision + experts + embeddings) * checkpoint_scale(model, precision)
+    wide = (shape.embedding_params * sides + shape.vision_params) * size.wide / ranks
+    return dense + experts + wide
 
 
 def _experts_per_rank(config: EngineConfig, model: LlmModel) -> float:
@@ -143,6 +163,14 @@ def overhead_bytes(config: EngineConfig, model: LlmModel, engine: Engine) -> flo
     return max(logits, row.minimum_gib * GIB) + (moe + non_torch) * GIB
 
 
+def weights_in_host(accelerator: Accelerator) -> bool:
+    """Whether weights take no accelerator memory: an offloading row that states the host's memory apart.
+
+    A row that states one memory for card and host together holds weights and cache in it.
+    """
+    return accelerator.kind == "cpu_offload" and accelerator.host_memory_gib is not None
+
+
 def memory_fit(
     config: EngineConfig,
     model: LlmModel,
@@ -161,7 +189,7 @@ def memory_fit(
     weights = weights_bytes_per_rank(config, model, precision)
     overhead = overhead_bytes(config, model, engine)
     kv = kv_bytes(config, model, kv_precision)
-    resident = 0.0 if accelerator.kind == "cpu_offload" else weights
+    resident = 0.0 if weights_in_host(accelerator) else weights
     pool = usable - resident - overhead
     fixed = kv.fixed(longest_context_tokens)
     if kv.growing_per_token:
@@ -204,7 +232,7 @@ def memory_checks(
     `needed` counts everything that must be resident: weights, overhead and one longest request.
     """
     checks: list[Check] = []
-    offloaded = accelerator.kind == "cpu_offload"
+    offloaded = weights_in_host(accelerator)
     if not fits(memory, longest_context_tokens):
         resident = 0.0 if offloaded else memory.weights_gib_per_gpu
         needed = resident + memory.overhead_gib_per_gpu + needed_bytes(memory, longest_context_tokens) / GIB
@@ -225,7 +253,7 @@ def memory_checks(
             )
         )
     host = accelerator.host_memory_gib
-    if offloaded and host is not None and memory.weights_gib_per_gpu > host:
+    if host is not None and offloaded and memory.weights_gib_per_gpu > host:
         checks.append(
             Check(
                 check="host_memory",

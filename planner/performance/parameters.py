@@ -70,7 +70,11 @@ class FitRecord(Frozen):
     leave_one_model_out_median_ape: float
     leave_one_model_out_mean_ape: float
     leave_one_accelerator_out_median_ape: float
+    set_apart_median_ape: float = 0.0
+    """On configurations that no fit saw."""
+    set_apart_rows: int = 0
     ttft_median_ape: float
+    """First token of lightly loaded points, in sample."""
     note: str
 
 
