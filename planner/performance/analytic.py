@@ -2,7 +2,7 @@
 
 Arrays are `[configuration, 1]` so that they broadcast against `[configuration, class]`; times are seconds.
 
-    step    = (t_read³ + t_compute³)^⅓ + t_kv + communication + layers·t_layer + MoE layers·t_moe + t_scheduler
+    step    = (t_read³ + t_compute³)^⅓ + t_kv + communication + Σ_layers t_layer(kind) + t_scheduler + B·t_request
     prefill = max(compute, weight reads) + quadratic attention + communication + overhead, chunked at the token budget
     TPOT    = step + γ·(arrivals per iteration)·prefill
 """
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TERA = 1e12
 MICRO = 1e-6
+LATENT_KINDS = frozenset({"mla", "linear", "compressed"})
 BISECTIONS = 32
 PCIE_LINKS = frozenset({"pcie", "none", ""})
 
@@ -62,6 +63,7 @@ class Columns:
     """Attention ranks groups d: tokens of one step = batch · d."""
     layers: Array
     moe_layers: Array
+    latent_layers: Array
     hidden: Array
     experts: Array
     experts_per_token: Array
@@ -132,6 +134,7 @@ def _row(s: Setup, parameters: PerformanceParameters) -> tuple[float, ...]:
         c.attention_data_parallel,
         shape.layers,
         shape.moe_layers,
+        sum(g.layers for g in shape.kv if g.kind in LATENT_KINDS),
         shape.hidden,
         shape.experts,
         shape.experts_per_token,
@@ -241,12 +244,12 @@ def step_s(c: Columns, p: Fitted, batch: Array, context: Array) -> Array:
     cache = c.kv_growing * context + c.kv_sliding * np.minimum(context, c.window) + c.kv_state
     t_kv = rank * cache / (c.kv_byte_per_s * p.kv_mbu)
     work = np.cbrt(read**3 + flop**3) + t_kv + _communication(c, p, rank, tokens, 1.0)
-    result: Array = (work + _overhead(c, p)) / c.efficiency + c.hop_s
+    result: Array = (work + _overhead(c, p) + p.request_s * rank) / c.efficiency + c.hop_s
     return result
 
 
 def _overhead(c: Columns, p: Fitted) -> Array:
-    return c.layers * p.layer_s + c.moe_layers * p.moe_layer_s + p.scheduler_s
+    return c.layers * p.layer_s + c.moe_layers * p.moe_layer_s + c.latent_layers * p.latent_layer_s + p.scheduler_s
 
 
 def _communication(c: Columns, p: Fitted, rank_tokens: Array, group_tokens: Array, launches: Array | float) -> Array:
@@ -275,7 +278,7 @@ def prefill_s(c: Columns, p: Fitted, new_tokens: Array, cached_tokens: Array) ->
     per_chunk = np.minimum(new, c.token_budget)
     scale = c.peak_flop_per_s * p.mfu_scale
     dense = (c.dense_flop * new + c.head_flop) / scale
-    experts = c.expert_flop * new / scale
+    experts = c.expert_flop * new / (scale * p.expert_mfu)
     read_s = c.weight_byte_per_s * p.mbu_scale
     read_dense = chunks * c.dense_bytes / read_s
     read_experts = chunks * c.expert_bytes * active_experts(c, per_chunk) / read_s
@@ -286,6 +289,7 @@ def prefill_s(c: Columns, p: Fitted, new_tokens: Array, cached_tokens: Array) ->
     alone = (own + shared) / c.efficiency
     work = (own / c.data_parallel + shared) / c.efficiency / c.stages
     latency = alone * (1.0 / chunks + (1.0 - 1.0 / chunks) / c.stages) + c.hop_s + p.prefill_overhead_s
+    latency = latency + c.latent_layers * p.latent_prefill_s
     return Prefill(work_s=work, latency_s=latency)
 
 

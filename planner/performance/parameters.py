@@ -31,20 +31,30 @@ class Link(Frozen):
 
 
 class Fitted(Frozen):
-    """Global parameters (FACTS §8); the first three multiply the operator efficiencies."""
+    """Global parameters (FACTS §8); the first two multiply the operator efficiencies."""
 
     mfu_scale: Positive
     mbu_scale: Positive
+    expert_mfu: Positive
+    """Prefill through routed experts, relative to dense layers."""
     kv_mbu: Positive
     """Share of the bandwidth at which the cache is read."""
     latency_scale: Positive
     """Multiplies the all-reduce latency."""
     layer_s: NonNegative
     moe_layer_s: NonNegative
+    """Added by a layer of routed experts."""
+    latent_layer_s: NonNegative
+    """Added by a layer with latent, compressed or recurrent attention."""
+    request_s: NonNegative
+    """Engine time per running request and iteration: scheduling, sampling, detokenising."""
     scheduler_s: NonNegative
     interference: Annotated[float, Field(gt=0, le=1)]
     """γ: share of a prefill that decoding requests wait for."""
     prefill_overhead_s: NonNegative
+    """Of a first token, beside its prefill: arrival, tokenising, launching kernels one by one."""
+    latent_prefill_s: NonNegative
+    """Added to it by a layer with latent, compressed or recurrent attention."""
 
 
 class ErrorModel(Frozen):
