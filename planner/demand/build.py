@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 QUARTER = 1
 SPOT_SHARE_WITH_SLO = 0.5
-"""Largest share on spot of a service that promised a latency, where the workload says none (FACTS §3)."""
+"""Largest share on spot of a service that promised a latency, where the workload says none."""
+
+BURSTY = 10.0
+"""Index of dispersion at 10 s above which sizing from it alone is not to be trusted."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ def build_demand(spec: Spec, catalog: Catalog) -> Demand:
     day = spec.horizon.start or spec.policy.price_date or catalog.as_of
     assumptions: list[str] = []
     streams = _streams(spec, catalog, day, assumptions)
+    assumptions += _defaults_taken(spec.workloads)
     rates = np.stack([s.hourly for s in streams])
     groups = group_hours(rates)
     _note_merging(rates, groups, assumptions)
@@ -116,6 +120,23 @@ def _percentile(workload: Workload) -> float | None:
     """The strictest percentile that the workload promises; None: throughput only."""
     promised = [workload.slo.limit("ttft"), workload.slo.limit("tpot")]
     return max((PERCENTILE_VALUE[p[0]] for p in promised if p), default=None)
+
+
+def _defaults_taken(workloads: Sequence[Workload]) -> list[str]:
+    """What the file left open, and what is warned of."""
+    flat = [w.name for w in workloads if w.traffic.profile is None and w.traffic.peak_to_mean is None]
+    promised = [w for w in workloads if _percentile(w) is not None]
+    calm = [w.name for w in promised if "dispersion_10s" not in w.traffic.model_fields_set]
+    bursty = [w.name for w in promised if w.traffic.dispersion_10s > BURSTY]
+    lines = (
+        (flat, "no profile given, so the same rate in every hour"),
+        (calm, "no dispersion_10s given, so Poisson arrivals inside an hour"),
+        (
+            bursty,
+            f"dispersion_10s above {BURSTY:g}: mean and dispersion describe such bursts poorly, so leave head-room",
+        ),
+    )
+    return [f"{', '.join(names)}: {text}" for names, text in lines if names]
 
 
 def _note_merging(rates: Floats, groups: Sequence[HourGroup], assumptions: list[str]) -> None:

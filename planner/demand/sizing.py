@@ -1,7 +1,7 @@
 """The rate that capacity is sized for, and the bands that lead up to it.
 
 The sizing rate is the smallest rate such that the SLO's percentile of *requests* (not of minutes) arrive in minutes no
-busier (DESIGN §3). A request sees its own minute's count, which is size-biased: for Poisson arrivals it is
+busier (docs/design.md). A request sees its own minute's count, which is size-biased: for Poisson arrivals it is
 1 + Poisson(m), for the negative binomial with r and p it is 1 + NB(r + 1, p) (m = requests of a mean minute, D = index
 of dispersion, r = m/(D − 1), p = 1/D; mean m, variance m·D).
 """

@@ -28,6 +28,7 @@ from planner.spec.types import (
     Traffic,
     Workload,
 )
+from planner.units import SECONDS_PER_MONTH
 
 RATES = ("peak_req_per_s", "mean_req_per_s", "requests_per_month")
 VOLUMES = ("tokens_per_month", "tokens_per_day")
@@ -35,6 +36,8 @@ WAYS = (*RATES, *VOLUMES, "trace")
 LENGTHS = ("input_tokens", "output_tokens")
 LARGEST_REQ_PER_S = 1e6
 """More than the whole world asks for today: taken for a slip in the unit."""
+LARGEST_TOKENS = 1e16
+"""The same for a volume of tokens."""
 VOLUME_TOLERANCE = 0.01
 """How far the request rates that follow from the input and from the output volume may differ."""
 LARGEST_P95_TO_MEAN = 19.0
@@ -62,13 +65,19 @@ def check_traffic(reading: Reading) -> None:
 
 def _check_amount(reading: Reading) -> None:
     for key in RATES:
-        rate = reading.number(key)
+        value = reading.number(key)
+        if value is None:
+            continue
+        rate = value / SECONDS_PER_MONTH if key == "requests_per_month" else value
+        place = reading.value_place(key)
         if rate == 0.0:
-            reading.fault("S211", f"{key} is 0, so there is nothing to plan", reading.value_place(key))
-        elif rate is not None and key != "requests_per_month" and rate > LARGEST_REQ_PER_S:
-            help_ = "the unit is requests per second; requests_per_month takes a monthly figure"
-            message = f"{key} must be at most {LARGEST_REQ_PER_S:g}"
-            reading.fault("S204", message, reading.value_place(key), help_)
+            reading.fault("S211", f"{key} is 0, so there is nothing to plan", place)
+        elif rate * SECONDS_PER_MONTH < 1.0 - 1e-9:
+            message = f"{key} is less than one request a month, so there is nothing to plan"
+            reading.fault("S211", message, place, "is the unit right?")
+        elif rate > LARGEST_REQ_PER_S:
+            help_ = "is the unit right? requests_per_month takes a monthly figure"
+            reading.fault("S204", f"{key} is more than {LARGEST_REQ_PER_S:,.0f} requests per second", place, help_)
 
 
 def check_volume(reading: Reading) -> None:
@@ -78,9 +87,12 @@ def check_volume(reading: Reading) -> None:
         reading.fault("S211", f"{reading.what} is 0, so there is nothing to plan", reading.owner)
         return
     for key, value in sides.items():
-        if value == 0.0:
+        if value is not None and value < 1.0:
             help_ = "every request reads a prompt and generates at least one token"
-            reading.fault("S204", f"{key} must be greater than 0", reading.value_place(key), help_)
+            reading.fault("S204", f"{key} must be at least 1", reading.value_place(key), help_)
+        elif value is not None and value > LARGEST_TOKENS:
+            message = f"{key} is more than {LARGEST_TOKENS:g} tokens"
+            reading.fault("S204", message, reading.value_place(key), "is the unit right? B and G are 10⁹, T is 10¹²")
 
 
 def _check_lengths(reading: Reading, ways: tuple[str, ...]) -> None:

@@ -234,9 +234,13 @@ class Workload(Frozen):
     traffic: Traffic
     """How much, and how long the requests are."""
     slo: Slo = Slo()
+    """Latency promises, e.g. {ttft_p95_ms: 2000, tpot_p95_ms: 60}. Default: throughput only."""
     sovereignty: Sovereignty = Sovereignty()
+    """Where and under whose law data may be processed. Default: no restriction."""
     resilience: Resilience = Resilience()
+    """What may fail, e.g. {spare: {count: 1}}. Default: nothing is spare."""
     purchase: Purchase = Purchase()
+    """How capacity may be paid for, e.g. {options: [on_demand, api]}. Default: every way."""
 
 
 class BudgetBasis(StrEnum):
@@ -327,16 +331,21 @@ class Headroom(Frozen):
 
 class Policy(Frozen):
     budget: Budget | None = None
+    """Most that the plan may cost, e.g. {usd_per_month: 50_000}. Default: none."""
     quotas: tuple[Quota, ...] = ()
     """Limits over sets of purchases. Absent = no limit, 0 = none, unknown = flagged."""
     providers: ProviderPolicy = ProviderPolicy()
+    """Which providers may be used. Default: all."""
     estimators: Annotated[tuple[Estimator, ...], Field(min_length=1)] = tuple(Estimator)
     """Which performance figures are trusted."""
     spot: SpotPolicy = SpotPolicy()
+    """How spot capacity behaves. Default: as each offer's market."""
     max_configurations: Count | None = None
     """At most so many different configurations in use."""
     ops_overhead: OpsOverhead = OpsOverhead()
+    """What running machines of one's own costs beside them. Default: nothing."""
     headroom: Headroom = Headroom()
+    """Margins that capacity is planned with; their product is printed."""
     price_date: date | None = None
     """Prices as of this day. Default: the catalog's date."""
 
@@ -398,8 +407,14 @@ class Spec(Frozen):
     name: OwnName
     """Name of the review."""
     horizon: Horizon = Horizon()
+    """The time that is planned."""
     workloads: Annotated[tuple[Workload, ...], Field(min_length=1)]
+    """What is to be served."""
     policy: Policy = Policy()
+    """Rules over all workloads together."""
     fleet: Fleet = Fleet()
+    """What is there today."""
     catalog: CatalogChoice = CatalogChoice()
+    """What can be bought. Default: the catalog shipped with planner."""
     measured: tuple[Measured, ...] = ()
+    """Measurements that are trusted before any estimate."""

@@ -98,6 +98,20 @@ def test_a_ratio_without_a_profile_makes_a_day(catalog: Catalog, spec_of: SpecOf
     assert "one peak a day at 14:00 UTC" in demand.assumptions[0]
 
 
+def test_what_was_left_open_is_an_assumption(catalog: Catalog, spec_of: SpecOf) -> None:
+    slo = {"ttft_p95_ms": 500}
+    spec = spec_of(
+        {"traffic": {"mean_req_per_s": 1, **LENGTHS}, "slo": slo},
+        {"traffic": {"mean_req_per_s": 1, "profile": "office-hours", "dispersion_10s": 16, **LENGTHS}, "slo": slo},
+        {"traffic": {"mean_req_per_s": 1, "profile": "office-hours", "dispersion_10s": 1, **LENGTHS}, "slo": slo},
+    )
+    assert build_demand(spec, catalog).assumptions == (
+        "w0: no profile given, so the same rate in every hour",
+        "w0: no dispersion_10s given, so Poisson arrivals inside an hour",
+        "w1: dispersion_10s above 10: mean and dispersion describe such bursts poorly, so leave head-room",
+    )
+
+
 def test_volumes_alone_make_requests_of_a_default_shape(catalog: Catalog, spec_of: SpecOf) -> None:
     spec = spec_of({"traffic": {"tokens_per_month": {"input": 30e6, "output": 10e6}}})
     demand = build_demand(spec, catalog)
