@@ -156,6 +156,25 @@ def document_rows(data: object, file: str | None, table: Table, faults: list[Fau
     return rows
 
 
+def expanded_size(data: object) -> int:
+    """How many values a document has once every YAML alias is written out, counted without writing it out."""
+    sizes: dict[int, int] = {}
+
+    def size(node: object) -> int:
+        if isinstance(node, Mapping):
+            children: Sequence[object] = tuple(node.values())
+        elif isinstance(node, Sequence) and not isinstance(node, str | bytes):
+            children = node
+        else:
+            return 1
+        if id(node) not in sizes:
+            sizes[id(node)] = 1
+            sizes[id(node)] = 1 + sum(size(child) for child in children)
+        return sizes[id(node)]
+
+    return size(data)
+
+
 def _line(container: object, key: object) -> int | None:
     """1-based line of an item where ruamel kept it."""
     lc = getattr(container, "lc", None)

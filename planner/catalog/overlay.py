@@ -25,13 +25,15 @@ from datetime import date
 from pathlib import Path
 
 from planner.catalog.catalog import nearest
-from planner.catalog.files import RawRow, document_rows, load_yaml, read_text
+from planner.catalog.files import RawRow, document_rows, expanded_size, load_yaml, read_text
 from planner.catalog.overlay_models import expand_model
-from planner.catalog.overlay_offers import apply_discounts, expand_offer
-from planner.catalog.rows import Rows, build_rows, name_map
-from planner.catalog.tables import TABLES, Key
+from planner.catalog.overlay_offers import add_api_provider, apply_discounts, expand_offer
+from planner.catalog.rows import Rows, build_rows, name_map, short
+from planner.catalog.tables import TABLES, Key, Table, tuple_fields
 from planner.errors import Fault
 
+MAX_NODES = 2_000_000
+"""Values in one overlay, aliases written out: more is an alias bomb or no overlay."""
 CONTROL = ("mode", "replace", "discounts", "name")
 ORDER = (
     "groups", "accelerators", "precisions", "engines", "providers", "regions", "models", "instance_types", "offers",
@@ -58,7 +60,7 @@ def read_overlay(
     where = f"catalog.overlays[{index}]"
     base = base_dir or Path()
     if isinstance(given, Mapping):
-        return Overlay({str(k): v for k, v in given.items()}, None, base, where)
+        return _sound(Overlay({str(k): v for k, v in given.items()}, None, base, where), faults)
     path = base / given
     text = read_text(path, faults)
     if text is None:
@@ -72,7 +74,19 @@ def read_overlay(
         message = f"overlay {given} must be a mapping of tables"
         faults.append(Fault(code="C103", message=message, path=where, file=given))
         return None
-    return Overlay({str(k): v for k, v in data.items()}, given, path.parent, "")
+    return _sound(Overlay({str(k): v for k, v in data.items()}, given, path.parent, ""), faults)
+
+
+def _sound(overlay: Overlay, faults: list[Fault]) -> Overlay | None:
+    """The overlay, unless YAML aliases blow it up."""
+    try:
+        if expanded_size(overlay.data) <= MAX_NODES:
+            return overlay
+        message = f"overlay has more than {MAX_NODES} values once its YAML aliases are written out"
+    except RecursionError:
+        message = "overlay is nested too deeply"
+    faults.append(Fault(code="C103", message=message, path=overlay.path or None, file=overlay.file))
+    return None
 
 
 def apply_overlay(rows: Rows, overlay: Overlay, day: date, faults: list[Fault]) -> set[str]:
@@ -109,19 +123,19 @@ def _empty_replaced(rows: Rows, overlay: Overlay, faults: list[Fault]) -> set[st
             fault(f"unknown table {name!r} in overlay", name, f"did you mean {' or '.join(close)}?" if close else None)
     mode = overlay.data.get("mode", "extend")
     if mode not in ("extend", "replace"):
-        fault(f"mode must be extend or replace, not {mode!r}", "mode")
+        fault(f"mode must be extend or replace, not {short(mode)}", "mode")
     given = overlay.data.get("replace", ())
     replaced = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
     if mode == "replace":
         replaced += [t for t in TABLES if overlay.data.get(t) is not None]
     for name in replaced:
-        if name not in TABLES:
-            close = nearest(str(name), TABLES)
+        if not isinstance(name, str) or name not in TABLES:
+            close = nearest(short(name), TABLES)
             hint = f"did you mean {' or '.join(close)}?" if close else None
-            fault(f"replace names no table: {name!r}", "replace", hint)
+            fault(f"replace names no table: {short(name)}", "replace", hint)
         else:
             rows[name] = {}
-    return {n for n in replaced if n in TABLES}
+    return {n for n in replaced if isinstance(n, str) and n in TABLES}
 
 
 def _expander(
@@ -129,14 +143,17 @@ def _expander(
 ) -> Callable[[RawRow], RawRow | None]:
     """What turns an overlay's raw row into a full one."""
     defaults: dict[str, object] = {"source": "overlay", "as_of": day, "confidence": "list"}
+    table = TABLES[name]
 
     def expand(raw: RawRow) -> RawRow | None:
-        fields = _canonical(rows, raw.fields)
+        fields = _canonical(rows, _wrapped(table, raw.fields))
         raw = RawRow(fields, raw.file, raw.line, raw.path, raw.lines)
         if name == "offers":
             return expand_offer(rows, raw, defaults, faults, touched)
         if name == "models":
             return expand_model(raw, overlay.base_dir, defaults, day, faults, rows)
+        if name == "apis" and isinstance(fields.get("provider"), str):
+            add_api_provider(rows, fields, defaults, touched)
         inherited = _existing(rows, name, fields)
         raw.fields = DEFAULTS.get(name, _nothing)(fields) | inherited | defaults | fields
         return raw
@@ -151,6 +168,17 @@ def _canonical(rows: Rows, fields: Mapping[str, object]) -> dict[str, object]:
         value = found.get(field)
         if isinstance(value, str):
             found[field] = name_map(rows, table).get(value.strip().lower(), value)
+    return found
+
+
+def _wrapped(table: Table, fields: Mapping[str, object]) -> dict[str, object]:
+    """Fields with a lone string where a list is expected made a list, and country codes in capitals."""
+    several = tuple_fields(table.row) | ({"certifications", "zones"} if table.name == "offers" else set())
+    found = {n: (v,) if n in several and isinstance(v, str) else v for n, v in fields.items()}
+    for name in ("country", "operator_jurisdiction"):
+        value = found.get(name)
+        if isinstance(value, str) and table.name != "round_trips":
+            found[name] = value.upper()
     return found
 
 

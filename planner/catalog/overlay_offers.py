@@ -8,7 +8,7 @@ from datetime import date
 from planner.base import Confidence, PurchaseOption
 from planner.catalog.catalog import nearest
 from planner.catalog.files import RawRow
-from planner.catalog.rows import PRICED_OPTIONS, Rows, build_row, name_map
+from planner.catalog.rows import PRICED_OPTIONS, Rows, build_row, name_map, short
 from planner.catalog.tables import TABLES, Key
 from planner.catalog.types import Accelerator, InstanceType, Offer, Provider, Region, Row
 from planner.errors import Fault
@@ -99,6 +99,20 @@ def _add_provider(
     add("providers", {**base, **(known.model_dump() if known else {}), **dated, **operator})
 
 
+def add_api_provider(
+    rows: Rows, fields: Mapping[str, object], defaults: Mapping[str, object], touched: set[str]
+) -> None:
+    """The provider of an overlay's API offer, where the catalog has none of that name."""
+    name = str(fields["provider"])
+    if (name,) in rows["providers"]:
+        return
+    law = fields.get("operator_jurisdiction")
+    jurisdiction = law if isinstance(law, str) and len(law) == 2 else None
+    row = Provider.model_validate({"id": name, "name": name, "operator_jurisdiction": jurisdiction, **defaults})
+    rows["providers"][(name,)] = row
+    touched.add("providers")
+
+
 def _add_region(
     rows: Rows,
     provider: str,
@@ -114,7 +128,7 @@ def _add_region(
     given = place.get("country")
     if isinstance(known, Region):
         if given is not None and known.country is not None and str(given).upper() != known.country:
-            message = f"{provider}/{region} is in {known.country}, not {given}"
+            message = f"{provider}/{region} is in {known.country}, not {short(given)}"
             faults.append(raw.fault("C104", message, "country", "name another region, or correct `regions`"))
             return
         if not place:
@@ -139,7 +153,7 @@ def _instance_type(
     if isinstance(known, InstanceType):
         for field in ("accelerator", "accelerators"):
             if field in machine and str(machine[field]) != str(getattr(known, field)):
-                message = f"{known.id} has {getattr(known, field)} as {field}, not {machine[field]}"
+                message = f"{known.id} has {getattr(known, field)} as {field}, not {short(machine[field])}"
                 faults.append(raw.fault("C104", message, field, "name another instance type, or correct the table"))
                 return None
         return known
@@ -166,7 +180,7 @@ def _no_accelerator(
         names = name_map(rows, "accelerators")
         close = sorted({names[n] for n in nearest(str(accelerator), names)})
         hint = f"did you mean {' or '.join(close)}?" if close else None
-        faults.append(raw.fault("C107", f"unknown accelerator {accelerator!r}", "accelerator", hint))
+        faults.append(raw.fault("C107", f"unknown accelerator {short(accelerator)}", "accelerator", hint))
         return
     if name is None:
         faults.append(raw.fault("C105", "an offer needs an instance_type or an accelerator"))
@@ -174,7 +188,7 @@ def _no_accelerator(
     own = (t.name for t in rows["instance_types"].values() if isinstance(t, InstanceType) and t.provider == provider)
     close = list(nearest(str(name), own))
     hint = f"did you mean {' or '.join(close)}?" if close else "give its accelerator and how many it has"
-    faults.append(raw.fault("C107", f"{provider} has no instance type {name!r}", "instance_type", hint))
+    faults.append(raw.fault("C107", f"{provider} has no instance type {short(name)}", "instance_type", hint))
 
 
 def apply_discounts(rows: Rows, raws: Iterable[RawRow], day: date, faults: list[Fault]) -> dict[Key, Row]:
@@ -186,7 +200,7 @@ def apply_discounts(rows: Rows, raws: Iterable[RawRow], day: date, faults: list[
         options = match.pop("options", None)
         wanted = [options] if isinstance(options, str) else options
         if not isinstance(fraction, int | float) or not 0 < fraction < 1:
-            message = f"fraction must be a number between 0 and 1, not {fraction!r}"
+            message = f"fraction must be a number between 0 and 1, not {short(fraction)}"
             faults.append(raw.fault("C104", message, "fraction", "0.18 is 18 % off"))
             continue
         unknown = sorted(set(match) - {"provider", "region", "instance_type", "accelerator"})
@@ -198,7 +212,11 @@ def apply_discounts(rows: Rows, raws: Iterable[RawRow], day: date, faults: list[
             match["accelerator"] = name_map(rows, "accelerators").get(name.lower(), name)
         hits = [(k, o) for k, o in offers.items() if isinstance(o, Offer) and _matches(rows, o, match, wanted)]
         if not hits:
-            faults.append(raw.fault("C107", f"a discount on {match} matches no offer"))
+            faults.append(
+                raw.fault(
+                    "C107", f"a discount on {', '.join(f'{k} {short(v)}' for k, v in match.items())} matches no offer"
+                )
+            )
         for key, offer in hits:
             offers[key] = offer.model_copy(
                 update={

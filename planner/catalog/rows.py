@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from pydantic import ValidationError
@@ -20,10 +20,12 @@ from planner.catalog.types import (
     InstanceType,
     LlmModel,
     Offer,
+    Provider,
     Region,
     Row,
     SpotMarket,
     SupportRule,
+    TrafficProfile,
 )
 from planner.errors import Fault
 
@@ -58,19 +60,43 @@ def build_rows(table: Table, raws: Iterable[RawRow], faults: list[Fault]) -> dic
 
 def build_row(table: Table, raw: RawRow, faults: list[Fault]) -> Row | None:
     """One typed row, or None with its faults recorded."""
+    flags = {n for n, info in table.row.model_fields.items() if info.annotation is bool}
+    if odd := [n for n, v in raw.fields.items() if isinstance(v, bool) and n not in flags]:
+        faults.extend(raw.fault("C104", f"{n} must not be {str(raw.fields[n]).lower()}", n) for n in odd)
+        return None
     try:
         row = table.row.model_validate(raw.fields)
     except ValidationError as e:
         faults.extend(_fault_of(table, raw, d) for d in e.errors(include_url=False, include_context=False))
         return None
-    if isinstance(row, Offer) and row.price_usd_per_hour == 0 and row.option is not PurchaseOption.OWNED:
-        message = f"the price of {row.id} is zero: only owned machines may cost nothing"
-        faults.append(raw.fault("C108", message, "price_usd_per_hour"))
-        return None
-    if isinstance(row, ApiOffer) and row.input_usd_per_mtok == 0 and row.output_usd_per_mtok == 0:
-        faults.append(raw.fault("C108", f"the prices of {row.id} are zero", "input_usd_per_mtok"))
-        return None
-    return row
+    wrong = [raw.fault(code, message, name) for code, name, message in _senseless(row)]
+    faults.extend(wrong)
+    return None if wrong else row
+
+
+def _senseless(row: Row) -> Iterator[tuple[str, str, str]]:
+    """(code, field, message) of values that a type cannot refuse."""
+    match row:
+        case Offer() if row.price_usd_per_hour == 0 and row.option is not PurchaseOption.OWNED:
+            yield "C108", "price_usd_per_hour", f"the price of {row.id} is zero: only owned machines may cost nothing"
+        case Offer() if row.option is PurchaseOption.API:
+            yield "C104", "option", f"{row.id}: `api` is no way to buy an instance; API models belong in `apis`"
+        case ApiOffer() if row.input_usd_per_mtok == 0 and row.output_usd_per_mtok == 0:
+            yield "C108", "input_usd_per_mtok", f"the prices of {row.id} are zero"
+        case TrafficProfile() if len(row.weights) not in (24, 168) or not sum(row.weights) > 0:
+            message = f"profile {row.id} needs 24 or 168 weights that are not all zero, not {len(row.weights)}"
+            yield "C104", "weights", message
+        case InstanceType() if row.tensor_parallel_domain > row.accelerators and row.network_gb_per_s == 0:
+            message = f"{row.id}: a tensor-parallel domain beyond one machine needs network_gb_per_s"
+            yield "C104", "tensor_parallel_domain", message
+        case Region() if row.country is not None and not _is_country(row.country):
+            yield "C104", "country", f"country of {row.provider}/{row.region} must be an ISO code such as DE or US"
+        case Provider() if row.operator_jurisdiction is not None and not _is_country(row.operator_jurisdiction):
+            yield "C104", "operator_jurisdiction", f"jurisdiction of {row.id} must be an ISO code such as DE or US"
+
+
+def _is_country(code: str) -> bool:
+    return len(code) == 2 and code.isalpha() and code.isupper()
 
 
 def _fault_of(table: Table, raw: RawRow, detail: ErrorDetails) -> Fault:
@@ -86,7 +112,7 @@ def _fault_of(table: Table, raw: RawRow, detail: ErrorDetails) -> Fault:
         hint = f"did you mean {' or '.join(close)}?" if close else None
         return raw.fault("C104", f"{table.noun} has no field {where!r}", name, hint)
     code = "C109" if name == "as_of" else "C108" if "price" in name or "usd" in name else "C104"
-    return raw.fault(code, f"{where}: {_sentence(detail)}, not {_short(detail.get('input'))}", name)
+    return raw.fault(code, f"{where}: {_sentence(detail)}, not {short(detail.get('input'))}", name)
 
 
 def _sentence(detail: ErrorDetails) -> str:
@@ -94,7 +120,12 @@ def _sentence(detail: ErrorDetails) -> str:
     return message.removeprefix("Input ").removeprefix("Value error, ").rstrip(".")
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """A value for a message: never longer than a phrase."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple | set):
+        return "a list"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
