@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from planner.base import Check, CheckKind, Confidence, PurchaseOption
+from planner.base import Check, CheckKind, PurchaseOption
 from planner.candidates.places import OWN
 from planner.candidates.types import OptionPrice, Pool, Rejected, SpotTerms
 from planner.catalog.catalog import Catalog
@@ -25,32 +25,28 @@ def build_pools(spec: Spec, catalog: Catalog) -> tuple[tuple[Pool, ...], tuple[R
     return tuple(sorted([*with_spot, *owned_pools(spec, catalog)], key=lambda p: p.id)), tuple(rejected)
 
 
+NOT_FOR_SALE = {
+    "superseded": ("a current price", "the seed article's price gives way to a current one of the same provider"),
+    "not_sold": ("an offer on the market", "the provider does not sell it: the price is kept for the record"),
+    "spot_not_below_on_demand": ("spot below on-demand", "a spot price that is no discount is no market"),
+}
+"""Flag → (what is needed, why)."""
+
+
 def current_offers(catalog: Catalog) -> tuple[list[Offer], list[Rejected]]:
-    """Offers that may be planned with: a seed price gives way to a current price of the same thing.
-
-    "The same thing" is provider, accelerator and purchase option: the seed articles name no region.
-    """
-    types = {(t.provider, t.name): t for t in catalog.instance_types}
-
-    def thing(offer: Offer) -> tuple[str, str, PurchaseOption]:
-        return offer.provider, types[offer.provider, offer.instance_type].accelerator, offer.option
-
-    current = {thing(o): o for o in catalog.offers if o.confidence != Confidence.SEED}
+    """Offers that may be planned with, and those that the catalog keeps for the record only, with the reason."""
     kept: list[Offer] = []
     rejected: list[Rejected] = []
     for offer in catalog.offers:
-        newer = current.get(thing(offer)) if offer.confidence == Confidence.SEED else None
-        if newer is None:
+        if offer.usable:
             kept.append(offer)
-        else:
-            check = Check(
-                check="superseded",
-                kind=CheckKind.POLICY,
-                needed="no current price of the same provider, accelerator and option",
-                had=newer.id,
-                detail=f"the seed article's price gives way to {newer.source} of {newer.as_of}",
-            )
-            rejected.append(Rejected(what=offer.id, checks=(check,)))
+            continue
+        checks = tuple(
+            Check(check=flag, kind=CheckKind.POLICY, needed=needed, had=offer.source, detail=why)
+            for flag, (needed, why) in NOT_FOR_SALE.items()
+            if flag in offer.flags
+        )
+        rejected.append(Rejected(what=offer.id, checks=checks))
     return kept, rejected
 
 
