@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from planner.base import Check, CheckKind, PurchaseOption
+from planner.base import Check, CheckKind, Confidence, PurchaseOption
 from planner.candidates.places import OWN
 from planner.candidates.types import OptionPrice, Pool, Rejected, SpotTerms
 from planner.catalog.catalog import Catalog
