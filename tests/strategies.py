@@ -10,7 +10,21 @@ from hypothesis import strategies as st
 from planner.base import PurchaseOption
 from planner.catalog.catalog import Catalog
 from planner.catalog.types import ApiOffer, Offer
-from planner.spec.types import LengthClass, Measured, Purchase, Quota, Resilience, Spec, Traffic, Workload
+from planner.spec.types import (
+    Budget,
+    Fleet,
+    LengthClass,
+    Measured,
+    ProviderPolicy,
+    Purchase,
+    Quota,
+    Resilience,
+    Slo,
+    Spec,
+    SpotPolicy,
+    Traffic,
+    Workload,
+)
 from tests import builders as b
 
 OD, R1, R3, SPOT, OWNED, API = (
@@ -21,6 +35,7 @@ OD, R1, R3, SPOT, OWNED, API = (
     PurchaseOption.OWNED,
     PurchaseOption.API,
 )
+CLASS_FACTORS = {"short": 1.0, "long": 0.4, "all": 1.0}
 LONG_SHARE = {"short": 0.75, "long": 0.25}
 
 
@@ -86,8 +101,7 @@ def measurements(draw: st.DrawFn) -> list[Measured]:
     rows = []
     for accelerator in ("A", "B"):
         degree, capacity = draw(st.sampled_from([1, 1, 2])), draw(st.sampled_from([1.3, 2.1, 3.2]))
-        for name, factor in (("short", 1.0), ("long", 0.4), ("all", 1.0)):
-            rows.append(b.measured(capacity * factor, accelerator, degree, class_=name))
+        rows += [b.measured(capacity * f, accelerator, degree, class_=n) for n, f in CLASS_FACTORS.items()]
     return rows
 
 
@@ -151,6 +165,81 @@ def cases(draw: st.DrawFn, two_classes: bool | None = None, most_workloads: int 
         },
     )
     return Case(spec, catalog)
+
+
+@st.composite
+def rich_workloads(draw: st.DrawFn, name: str) -> Workload:
+    """A workload with any of the rules that a spec may state; some share replicas with others."""
+    w = draw(workloads(name, draw(st.booleans())))
+    rate = draw(st.sampled_from([0.2, 1.7, 6.0, 25.0]))
+    traffic = w.traffic.model_copy(update={"mean_req_per_s": rate, "dispersion_10s": draw(st.sampled_from([1.0, 5.0]))})
+    options = st.sampled_from([tuple(PurchaseOption), (OD, API), (R1, R3, OWNED, OD), (SPOT, OD, R1)])
+    return w.model_copy(
+        update={
+            "traffic": traffic,
+            "tenancy": draw(st.sampled_from(["shared", "dedicated"])),
+            "slo": draw(
+                st.sampled_from([Slo(), Slo(), Slo(tpot_p95_ms=80.0), Slo(ttft_p95_ms=3000.0, tpot_p95_ms=80.0)])
+            ),
+            "resilience": Resilience(spare=draw(st.sampled_from([None, {"count": 1}, {"count": 2}]))),
+            "purchase": Purchase(options=draw(options), max_spot_share=draw(st.sampled_from([None, 0.3, 1.0]))),
+        }
+    )
+
+
+@st.composite
+def rich_measurements(draw: st.DrawFn) -> list[Measured]:
+    """Two configurations per accelerator, as capacities, rates or latency figures."""
+    rows: list[Measured] = []
+    for accelerator in ("A", "B"):
+        for degree in draw(st.sampled_from([(1,), (2,), (1, 2), (2, 4)])):
+            capacity = draw(st.sampled_from([1.3, 2.1, 3.2])) * degree**0.9
+            kind = draw(st.sampled_from(["capacity", "rates", "figures"]))
+            if kind == "capacity":
+                rows += [b.measured(capacity * f, accelerator, degree, class_=n) for n, f in CLASS_FACTORS.items()]
+            elif kind == "rates":
+                figures = {"prefill_tok_per_s": 8000.0 * degree, "decode_tok_per_s": 1500.0 * degree}
+                rows.append(b.measured(1.0, accelerator, degree, capacity_req_per_s=None, **figures))
+            else:
+                figures = {"idle_iteration_ms": 12.0, "work_s_per_request": 0.5 / degree}
+                rows.append(b.measured(1.0, accelerator, degree, capacity_req_per_s=None, **figures))
+    return rows
+
+
+@st.composite
+def rich_cases(draw: st.DrawFn) -> Case:
+    """Cases too large for brute force: more pools, sizes that are no divisor chain, owned machines, every rule."""
+    base = draw(cases(two_classes=False))
+    kept = base.spec.policy.quotas if draw(st.integers(0, 2)) == 0 else ()
+    catalog, sizes = draw(catalogs(most_pools=3)), st.sampled_from([1, 2, 3, 4, 6, 8])
+    types = []
+    for t in catalog.instance_types:
+        size = draw(sizes)
+        types.append(t.model_copy(update={"accelerators": size, "tensor_parallel_domain": size}))
+    fleet = draw(st.sampled_from([(), ({"accelerator": "A", "accelerators_per_instance": 4, "country": "DE"},)]))
+    policy = base.spec.policy.model_copy(
+        update={
+            "quotas": kept,
+            "budget": draw(st.sampled_from([None, None, None, Budget(usd_per_month=20000.0)])),
+            "max_configurations": draw(st.sampled_from([None, None, None, 2])),
+            "providers": draw(st.sampled_from([ProviderPolicy(), ProviderPolicy(max_count=2)])),
+            "spot": draw(st.sampled_from([SpotPolicy(), SpotPolicy(model="credited"), SpotPolicy(availability=0.5)])),
+        }
+    )
+    spec = base.spec.model_copy(
+        update={
+            "workloads": tuple(draw(rich_workloads(f"w{i}")) for i in range(draw(st.integers(1, 3)))),
+            "measured": tuple(draw(rich_measurements())),
+            "policy": policy,
+            "fleet": Fleet(owned=fleet),
+        }
+    )
+    offers = tuple(
+        o.model_copy(update={"max_instances": draw(st.sampled_from([None, None, 9]))}) for o in catalog.offers
+    )
+    limits = [{"max_req_per_s": draw(st.sampled_from([None, 5.0])), "max_tok_per_min": None} for _ in catalog.apis]
+    apis = tuple(a.model_copy(update=u) for a, u in zip(catalog.apis, limits, strict=True))
+    return Case(spec, replace(catalog, instance_types=tuple(types), offers=offers, apis=apis))
 
 
 def permuted(case: Case, draw: st.DrawFn) -> Case:

@@ -60,6 +60,16 @@ def close(value: float) -> object:
 
 @given(s.cases(most_workloads=2))
 def test_every_solved_plan_verifies_at_its_cost(engine, case):
+    check_solved(case, engine)
+
+
+@given(s.rich_cases())
+def test_every_solved_plan_of_a_rich_case_verifies_at_its_cost(engine, case):
+    check_solved(case, engine)
+
+
+def check_solved(case: s.Case, engine: SolverChild) -> None:
+    """The solved plan verifies, its terms are the verified ones and its bound is below its cost."""
     found = solve(case, engine)
     event("planned" if found else "infeasible")
     if found is None:
