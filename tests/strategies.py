@@ -125,7 +125,7 @@ def workloads(draw: st.DrawFn, name: str, two_classes: bool) -> Workload:
         traffic=Traffic(**traffic),
         api_equivalents=draw(st.sampled_from([("tiny-api",), ()])),
         resilience=Resilience(spare=draw(st.sampled_from([None, None, {"count": 1}]))),
-        sovereignty=draw(st.sampled_from([{}, {}, {"countries": ("EU",)}])),
+        sovereignty=draw(st.sampled_from([{}, {}, {"countries": ("EU", "CH")}])),
         purchase=Purchase(
             options=draw(st.sampled_from([tuple(PurchaseOption), (OD, R1, API), (OD, SPOT, API)])),
             max_spot_share=draw(st.sampled_from([None, 0.0, 0.5])),
@@ -255,14 +255,16 @@ def permuted(case: Case, draw: st.DrawFn) -> Case:
                 "traffic": w.traffic.model_copy(
                     update={"classes": shuffle(w.traffic.classes) if w.traffic.classes else None}
                 ),
+                "sovereignty": w.sovereignty.model_copy(
+                    update={"countries": shuffle(w.sovereignty.countries) if w.sovereignty.countries else None}
+                ),
                 "purchase": w.purchase.model_copy(update={"options": shuffle(w.purchase.options)}),
             }
         )
         for w in spec.workloads
     )
     policy = spec.policy.model_copy(update={"quotas": shuffle(spec.policy.quotas)})
-    other = spec.model_copy(
-        update={"workloads": shuffle(loads), "measured": shuffle(spec.measured), "policy": policy}
-    )  # fmt: skip
+    lists = {"workloads": shuffle(loads), "measured": shuffle(spec.measured)}
+    other = spec.model_copy(update={**lists, "policy": policy, "fleet": Fleet(owned=shuffle(spec.fleet.owned))})
     tables = ("accelerators", "instance_types", "offers", "providers", "regions", "apis")
     return Case(other, replace(catalog, **{t: shuffle(getattr(catalog, t)) for t in tables}))

@@ -108,7 +108,7 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
     from planner.formulation.compile import compile_milp
     from planner.solve.rank import CompiledProgramme, rank
     from planner.solve.ranking import RankOptions
-    from planner.verify.verify import verify_plan
+    from planner.verify.verify import Verifier
 
     line.stage("enumerating candidates")
     problem = build_problem(loaded.spec, loaded.catalog, loaded.demand)
@@ -116,7 +116,7 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
     compiled = compile_milp(problem)
     ranking = rank(
         CompiledProgramme(compiled, loaded.catalog),
-        lambda plan: verify_plan(plan, loaded.spec, loaded.catalog),
+        Verifier(loaded.spec, loaded.catalog, loaded.demand).verify,
         RankOptions(
             engine=options.solver, time_limit_s=options.time_limit_s, relative_gap=options.gap, seed=options.seed,
             top=options.top, within=options.within,

@@ -92,28 +92,36 @@ class Facts:
             return service.engines
         return tuple(e.id for e in self.catalog.engines if e.production)
 
+    def _enumerate(
+        self, service: Service, pool: PoolFacts, model: str, interconnect: str | None
+    ) -> tuple[list[EngineConfig], list[Refusal]]:
+        return enumerate_configs(
+            self.catalog,
+            model,
+            pool.accelerator,
+            precisions=self._precisions(service, model),
+            kv_precisions=service.kv_precisions,
+            engines=self._engines(service),
+            gpu_memory_utilization=service.gpu_memory_utilization,
+            max_num_seqs=service.max_num_seqs,
+            tensor_parallel_domain=pool.tensor_parallel_domain,
+            accelerators_per_instance=pool.accelerators,
+            network_gb_per_s=pool.network_gb_per_s,
+            measured=self.spec.measured,
+            interconnect=interconnect,
+        )
+
     def configurations(self, service: Service, pool: PoolFacts) -> dict[str, EngineConfig | Refusal]:
         """Configuration id → what the service could run on machines of this kind, or why it is refused there."""
         key = (service.id, pool.id)
         if key not in self._configs:
             known: dict[str, EngineConfig | Refusal] = {}
-            for model in service.models:
-                found, refused = enumerate_configs(
-                    self.catalog,
-                    model,
-                    pool.accelerator,
-                    precisions=self._precisions(service, model),
-                    kv_precisions=service.kv_precisions,
-                    engines=self._engines(service),
-                    gpu_memory_utilization=service.gpu_memory_utilization,
-                    max_num_seqs=service.max_num_seqs,
-                    tensor_parallel_domain=pool.tensor_parallel_domain,
-                    accelerators_per_instance=pool.accelerators,
-                    network_gb_per_s=pool.network_gb_per_s,
-                    measured=self.spec.measured,
-                )
-                known |= {r.config.id: r for r in refused}
-                known |= {c.id: c for c in found}
+            # A configuration's id says which link it was assessed with: the accelerator's own or the instance's.
+            for interconnect in (pool.interconnect, None):
+                for model in service.models:
+                    found, refused = self._enumerate(service, pool, model, interconnect)
+                    known |= {r.config.id: r for r in refused}
+                    known |= {c.id: c for c in found}
             self._configs[key] = known
         return self._configs[key]
 

@@ -67,6 +67,8 @@ class PoolFacts:
     accelerators: int
     """G, per instance."""
     tensor_parallel_domain: int
+    interconnect: str
+    """Between the accelerators of an instance."""
     network_gb_per_s: float
     country: str | None
     operator_jurisdiction: str | None
@@ -110,6 +112,7 @@ def _rented(pool_id: str, offers: Sequence[Offer], catalog: Catalog) -> PoolFact
         accelerator=machine.accelerator,
         accelerators=machine.accelerators,
         tensor_parallel_domain=machine.tensor_parallel_domain,
+        interconnect=machine.interconnect,
         network_gb_per_s=machine.network_gb_per_s,
         country=region.country if region else None,
         operator_jurisdiction=None if provider.marketplace else provider.operator_jurisdiction,
@@ -148,6 +151,7 @@ def _owned(pool_id: str, machines: OwnedMachines, catalog: Catalog) -> PoolFacts
         accelerator=accelerator.id,
         accelerators=size,
         tensor_parallel_domain=min(size, 2) if "bridge" in accelerator.link.lower() else size,
+        interconnect=accelerator.link if size > 1 else "none",
         network_gb_per_s=0.0,
         country=machines.country,
         operator_jurisdiction=None,

@@ -90,6 +90,8 @@ def columns_of(service: Service, facts: Facts) -> list[Column]:
         if pool is None or not _allowed(service, pool, facts):
             continue
         for config in facts.configurations(service, pool):
+            if "@" in config:  # the same configuration, named with the instance's link
+                continue
             capability = facts.capability(service, config, pool)
             if not isinstance(capability, ReplicaCapability):
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import assume, event, given
@@ -137,6 +137,78 @@ def split_slice(demand: Demand) -> Demand:
         services.append(service.model_copy(update={"classes": tuple(classes), "band_weights": weights}))
     numbered = tuple(x.model_copy(update={"order": i}) for i, x in enumerate(slices))
     return demand.model_copy(update={"slices": numbered, "services": tuple(services)})
+
+
+@given(s.cases())
+def test_splitting_a_class_into_identical_parts_changes_no_cost(engine, case):
+    """One class is planned with covering rows, two with routed rates: both must find the same optimum."""
+    demand = Verifier(case.spec, case.catalog).facts.demand
+    first = solve(case, engine)
+    second = solve(case, engine, split_classes(demand))
+    if first is None or second is None:
+        assert first is second
+        return
+    assert first.usd_per_month == close(second.usd_per_month)
+
+
+def split_classes(demand: Demand) -> Demand:
+    """The demand with every class as two classes of half the rate."""
+    services = []
+    for service in scaled(demand, 0.5).services:
+        # A measurement names its class by what stands behind the slash.
+        twins = tuple(c.model_copy(update={"id": f"{c.workload}-{i}/{c.name}"}) for c in service.classes for i in "ab")
+        services.append(service.model_copy(update={"classes": twins}))
+    return demand.model_copy(update={"services": tuple(services)})
+
+
+@given(s.cases())
+def test_the_same_pool_offered_twice_under_shared_limits_changes_no_cost(engine, case):
+    first = solve(unlimited(case, keep_quotas=True), engine)
+    second = solve(doubled_offers(unlimited(case, keep_quotas=True)), engine)
+    if first is None or second is None:
+        assert first is second
+        return
+    assert first.usd_per_month == close(second.usd_per_month)
+
+
+def unlimited(case: s.Case, keep_quotas: bool = False) -> s.Case:
+    """The case without limits on what may be bought."""
+    offers = tuple(o.model_copy(update={"max_instances": None}) for o in case.catalog.offers)
+    apis = tuple(a.model_copy(update={"max_req_per_s": None}) for a in case.catalog.apis)
+    quotas = case.spec.policy.quotas if keep_quotas else ()
+    spec = case.spec.model_copy(update={"policy": case.spec.policy.model_copy(update={"quotas": quotas})})
+    return s.Case(spec, replace(case.catalog, offers=offers, apis=apis))
+
+
+def doubled_offers(case: s.Case) -> s.Case:
+    """Every pool once more in a second region of the same country."""
+    catalog = case.catalog
+    offers = tuple(o.model_copy(update={"region": "r2"}) for o in catalog.offers)
+    regions = tuple(r.model_copy(update={"region": "r2"}) for r in catalog.regions)
+    return s.Case(case.spec, replace(catalog, offers=catalog.offers + offers, regions=catalog.regions + regions))
+
+
+@given(s.cases(), st.sampled_from([2, 3]))
+def test_k_times_the_demand_costs_at_most_k_times_as_much(engine, case, k):
+    free = unlimited(case)
+    demand = Verifier(free.spec, free.catalog).facts.demand
+    once, often = solve(free, engine), solve(free, engine, scaled(demand, k))
+    if once is not None:
+        assert often is not None
+        assert often.bound <= k * once.usd_per_month + 1e-4
+
+
+@given(s.cases(most_workloads=2))
+def test_workloads_together_cost_at_most_what_they_cost_apart(engine, case):
+    free = unlimited(case)
+    assume(len(free.spec.workloads) == 2)
+    apart = []
+    for w in free.spec.workloads:
+        apart.append(solve(s.Case(free.spec.model_copy(update={"workloads": (w,)}), free.catalog), engine))
+    together = solve(free, engine)
+    if all(apart):
+        assert together is not None
+        assert together.bound <= sum(a.usd_per_month for a in apart if a) + 1e-4
 
 
 @given(s.cases())
