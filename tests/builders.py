@@ -126,8 +126,9 @@ def make_catalog(
     round_trips: Iterable[RoundTrip] = (),
 ) -> Catalog:
     """A catalog of one model, one precision and one engine, rows in the order given."""
-    offers = tuple(offers)
-    named = sorted({o.provider for o in offers})
+    offers, apis = tuple(offers), tuple(apis)
+    operators = list(providers if providers is not None else map(provider, sorted({o.provider for o in offers})))
+    operators += [provider(a.provider) for a in apis if a.provider not in {p.id for p in operators}]
     places = sorted({(o.provider, o.region) for o in offers})
     market = SpotMarket(interruptions_per_up_hour=0.5, start_h=0.2, availability=0.8, **ORIGIN)
     return Catalog(
@@ -137,13 +138,13 @@ def make_catalog(
         accelerators=tuple(accelerators if accelerators is not None else [accelerator()]),
         instance_types=tuple(instance_types),
         offers=offers,
-        providers=tuple(providers if providers is not None else map(provider, named)),
+        providers=tuple(operators),
         regions=tuple(regions if regions is not None else [region(p, r) for p, r in places]),
         models=(tiny_model(),),
         precisions=(_precision(),),
         engines=(_engine(),),
         support=(),
-        apis=tuple(apis),
+        apis=apis,
         profiles=(),
         spot_markets=tuple(spot_markets if spot_markets is not None else [market]),
         round_trips=tuple(round_trips),
