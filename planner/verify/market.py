@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from planner.base import Confidence, PurchaseOption
-from planner.catalog.catalog import Catalog, UnknownName
+from planner.base import PurchaseOption
+from planner.catalog.catalog import Catalog
 from planner.catalog.types import ApiOffer, Offer
 from planner.spec.types import OwnedMachines, Spec, SpotModel
 
@@ -85,17 +85,9 @@ def _tariff(offer: Offer) -> Tariff:
 
 
 def valid_offers(catalog: Catalog) -> list[Offer]:
-    """Offers that are prices today: one of the seed articles is none where a current price of the same provider,
-    accelerator and purchase option is known; one of an unknown instance type is none at all."""
-    known: list[tuple[Offer, tuple[str, str, PurchaseOption]]] = []
-    for offer in catalog.offers:
-        try:
-            machine = catalog.instance_type(offer.provider, offer.instance_type)
-        except UnknownName:
-            continue
-        known.append((offer, (offer.provider, machine.accelerator, offer.option)))
-    current = {thing for offer, thing in known if offer.confidence is not Confidence.SEED}
-    return [offer for offer, thing in known if offer.confidence is not Confidence.SEED or thing not in current]
+    """Offers that are prices today: not those kept for the record only, and none of an unknown instance type."""
+    known = {(t.provider, t.name) for t in catalog.instance_types}
+    return [o for o in catalog.offers if o.usable and (o.provider, o.instance_type) in known]
 
 
 def _rented(pool_id: str, offers: Sequence[Offer], catalog: Catalog) -> PoolFacts:

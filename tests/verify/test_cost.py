@@ -163,12 +163,13 @@ def test_what_nobody_sells_has_no_price():
         price(bought(OD, 1, 1, pool="cloud/eu/two"))
 
 
-def test_a_seed_price_gives_way_to_a_current_one():
-    seed = b.offer("cloud", "us", "one", OD, 1.0, confidence="seed")
-    base = catalog()
-    both = b.make_catalog(instance_types=base.instance_types, offers=[*base.offers, seed])
-    with pytest.raises(VerificationError, match="no such offer"):
-        price_plan(bought(OD, 1, 1, pool="cloud/us/one"), b.make_spec(), both, demand())
-    alone = b.make_catalog(instance_types=base.instance_types, offers=[seed])
-    plan = bought(OD, 1, 1, pool="cloud/us/one")
-    assert price_plan(plan, b.make_spec(), alone, demand()).total_usd_per_month == pytest.approx(730.0)
+def test_an_offer_kept_for_the_record_is_no_price():
+    plan, base = bought(OD, 1, 1, pool="cloud/us/one"), catalog()
+    for flags, sold in (((), True), (("superseded",), False), (("not_sold",), False), (("stale",), True)):
+        offer = b.offer("cloud", "us", "one", OD, 1.0, flags=flags)
+        other = b.make_catalog(instance_types=base.instance_types, offers=[*base.offers, offer])
+        if sold:
+            assert price_plan(plan, b.make_spec(), other, demand()).total_usd_per_month == pytest.approx(730.0)
+        else:
+            with pytest.raises(VerificationError, match="no such offer"):
+                price_plan(plan, b.make_spec(), other, demand())
