@@ -71,7 +71,8 @@ def _top(root: MappingNode) -> Place:
 
 
 def _in_order(faults: tuple[Fault, ...]) -> list[Fault]:
-    return sorted(dict.fromkeys(faults), key=lambda f: (f.line or 0, f.column or 0, f.code, f.message))
+    unique = {(f.code, f.line, f.column, f.message): f for f in faults}  # `catalog` is read twice
+    return sorted(unique.values(), key=lambda f: (f.line or 0, f.column or 0, f.code, f.message))
 
 
 def _with_workloads(root: MappingNode, reader: Reader) -> MappingNode:

@@ -166,6 +166,7 @@ def test_traffic(traffic: Faults, text: str, code: str, words: str) -> None:
         ("policy: {owned: []}\n", "policy takes budget"),
         ("policy: {scenarios: []}\n", "scenarios belongs to the top of the file"),
         ("model: llama-70b\n", "model belongs to a workload"),
+        ("catalog: {measured: []}\n", "measured belongs to the top of the file"),
     ],
 )
 def test_a_field_in_the_wrong_place_is_told_where_it_belongs(root: Faults, text: str, help_: str) -> None:
