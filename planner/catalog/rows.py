@@ -112,7 +112,7 @@ def _fault_of(table: Table, raw: RawRow, detail: ErrorDetails) -> Fault:
         hint = f"did you mean {' or '.join(close)}?" if close else None
         return raw.fault("C104", f"{table.noun} has no field {where!r}", name, hint)
     code = "C109" if name == "as_of" else "C108" if "price" in name or "usd" in name else "C104"
-    return raw.fault(code, f"{where}: {_sentence(detail)}, not {short(detail.get('input'))}", name)
+    return raw.fault(code, f"{where} {_sentence(detail)}, not {short(detail.get('input'))}", name)
 
 
 def _sentence(detail: ErrorDetails) -> str:

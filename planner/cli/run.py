@@ -13,6 +13,7 @@ from planner.catalog.load import load_catalog
 from planner.cli.progress import ProgressLine
 from planner.demand.build import build_demand
 from planner.demand.types import Demand
+from planner.errors import InputError
 from planner.report.result import Answer, Entry, build_result
 from planner.report.types import (
     AxesView,
@@ -24,6 +25,7 @@ from planner.report.types import (
     Result,
 )
 from planner.spec.document import SpecDocument, read_document
+from planner.spec.locate import locate
 from planner.spec.resolve import resolve_spec
 from planner.spec.types import Spec
 
@@ -80,7 +82,10 @@ def load(path: str, catalog: str | None = None) -> Loaded:
     document = read_document(path)
     choice = document.catalog
     where = choice.path if catalog is None else str(Path(catalog).resolve())
-    rows = load_catalog(where, choice.overlays, document.base_dir, document.price_date)
+    try:
+        rows = load_catalog(where, choice.overlays, document.base_dir, document.price_date)
+    except InputError as e:
+        raise InputError(locate(document, e.faults)) from None
     spec = resolve_spec(document, rows.known_names())
     return Loaded(document, spec, rows, build_demand(spec, rows))
 
