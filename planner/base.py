@@ -83,3 +83,5 @@ class KnownNames(Frozen):
     """Instance type names of any provider."""
     certifications: dict[str, str] = {}
     """Certifications that some provider or API has; empty: not known, so any is accepted."""
+    least_round_trip_ms: dict[str, float] = {}
+    """Client region → the shortest network round trip from it to anywhere."""

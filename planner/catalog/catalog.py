@@ -214,6 +214,9 @@ class Catalog:
         countries |= {
             p.operator_jurisdiction.lower(): p.operator_jurisdiction for p in self.providers if p.operator_jurisdiction
         }
+        least: dict[str, float] = {}
+        for trip in self.round_trips:
+            least[trip.client_region] = min(trip.rtt_ms, least.get(trip.client_region, trip.rtt_ms))
         return KnownNames(
             models={n: r.id for n, r in self._models.items()},
             precisions={n: r.id for n, r in self._precisions.items()},
@@ -227,4 +230,5 @@ class Catalog:
             client_regions={r.client_region.lower(): r.client_region for r in self.round_trips},
             instance_types={t.name.lower(): t.name for t in self.instance_types},
             certifications={c.lower(): c for held in certifications for c in held},
+            least_round_trip_ms=least,
         )

@@ -203,13 +203,25 @@ def time_zones() -> Mapping[str, str]:
 
 
 def check_slo(reading: Reading) -> None:
-    """One percentile per metric."""
+    """One percentile per metric, and a first token that can arrive in time."""
     for metric in ("ttft", "tpot"):
         keys = reading.given(*(k for k in reading.node.entries if k.startswith(f"{metric}_p")))
         for extra in keys[1:]:
             help_ = "keep the one that was promised"
             message = f"{extra} and {keys[0]} promise the same metric at two percentiles"
             reading.fault("S208", message, reading.key_place(extra), help_)
+    _check_round_trip(reading)
+
+
+def _check_round_trip(reading: Reading) -> None:
+    """A first token cannot be there before the network has been crossed both ways."""
+    names, region = reading.reader.names, reading.values.get("client_region")
+    least = names.least_round_trip_ms.get(region) if names and isinstance(region, str) else None
+    for key in reading.given(*(k for k in reading.node.entries if k.startswith("ttft_p"))):
+        limit = reading.number(key)
+        if least is not None and limit is not None and limit <= least:
+            message = f"{key} ({limit:g} ms) is not above the shortest network round trip from {region}, {least:g} ms"
+            reading.fault("S208", message, reading.value_place(key), "raise it, or leave client_region out")
 
 
 def check_workload(reading: Reading) -> None:

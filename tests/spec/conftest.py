@@ -39,6 +39,7 @@ def names() -> KnownNames:
         client_regions=ids("eu-west"),
         instance_types=ids("p5.48xlarge"),
         certifications=ids("iso27001", "soc2"),
+        least_round_trip_ms={"eu-west": 10.0},
     )
 
 

@@ -39,6 +39,7 @@ def test_a_sound_workload_has_no_fault(chat: Faults) -> None:
         ("slo: {ttft_p95_ms: 0}", "S204", "ttft_p95_ms must be greater than 0"),
         ("slo: {ttft_p95_ms: no}", "S203", "ttft_p95_ms must be a number, not the word no"),
         ("slo: {ttft_p95_ms: 2000, ttft_p99_ms: 3000}", "S208", "promise the same metric"),
+        ("slo: {ttft_p95_ms: 9, client_region: eu-west}", "S208", "not above the shortest network round trip"),
         ("gpu_memory_utilization: 1.2", "S204", "gpu_memory_utilization must be at most 1"),
         ("gpu_memory_utilization: 110%", "S204", "at most 1"),
         ("max_num_seqs: 2.5", "S203", "whole number"),

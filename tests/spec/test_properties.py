@@ -55,6 +55,7 @@ def traffics(draw: st.DrawFn) -> Fields:
 
 
 options = subset([o.value for o in PurchaseOption])
+slos = optional({"ttft_p95_ms": st.integers(11, 9999), "tpot_p99_ms": rates, "client_region": st.just("eu-west")})
 workloads = st.builds(
     lambda traffic, fields: {"traffic": traffic, **fields},
     traffics(),
@@ -65,7 +66,9 @@ workloads = st.builds(
             "tenancy": st.sampled_from(["shared", "dedicated"]),
             "gpu_memory_utilization": st.floats(0.1, 1),
             "api_equivalents": subset(["mistral-large-3"]),
-            "slo": optional({"ttft_p95_ms": rates, "tpot_p99_ms": rates, "client_region": st.just("eu-west")}),
+            "slo": optional(
+                {"ttft_p95_ms": st.integers(11, 9999), "tpot_p99_ms": rates, "client_region": st.just("eu-west")}
+            ),
             "sovereignty": optional({"countries": subset(["EU", "NO", "US"]), "certifications": subset(["iso27001"])}),
             "purchase": optional({"options": options, "max_spot_share": shares}),
             "resilience": optional({"spare": optional({"count": st.integers(0, 3)})}),
