@@ -241,6 +241,11 @@ class EngineOverhead(Frozen):
     moe_gib: NonNegative
     non_torch_gib_tp1: NonNegative
     non_torch_gib_tpn: NonNegative
+    non_torch_large_gib_tp1: NonNegative | None = None
+    """On cards of 80 GB and more, where that differs."""
+    non_torch_large_gib_tpn: NonNegative | None = None
+    unchunked_up_to_tokens: Annotated[int, Field(ge=0)] = 0
+    """Prompts up to this length are profiled in one pass, whose activations count; 0: chunked at the token budget."""
     source: str
 
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from planner.base import Check, CheckKind
 from planner.catalog.catalog import Catalog
 from planner.catalog.types import Accelerator, Engine, LlmModel, Precision, SupportRule
-from planner.performance.memory import fits, memory_fit
+from planner.performance.memory import LARGE_MEMORY_GB, fits, memory_fit
 from planner.performance.support import engine_checks, parallelism_checks, precision_checks, rule_applies
 from planner.performance.types import EngineConfig, Refusal
 from planner.spec.types import Measured
 
-LARGE_MEMORY_GB = 80.0
-"""From here on engines default to their larger `max_num_seqs`."""
 PIPELINE_STAGES = (1, 2, 4)
 DEFAULT_PRECISION = "fp8"
-SHORTEST_CONTEXT_TOKENS = 1024
+MODEST_CACHE_TOKENS = 16384
+"""A configuration whose cache holds less starts but hardly serves (FACTS §1): more stages are tried beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +59,14 @@ def enumerate_configs(
     network_gb_per_s: float,
     measured: Sequence[Measured],
     interconnect: str | None = None,
-    longest_context_tokens: int = SHORTEST_CONTEXT_TOKENS,
+    longest_context_tokens: int = MODEST_CACHE_TOKENS,
 ) -> tuple[list[EngineConfig], list[Refusal]]:
     """Configurations that the rules admit, in canonical order, and one refusal for each that they do not.
 
     Without `precisions`: the checkpoint's native one and fp8; without `engines`: the production engines.
 
     Tensor parallel over powers of two inside the link's domain; pipeline parallel only at the widest group, in the
-    fewest stages that hold the weights and one request of `longest_context_tokens` (all tried ones are returned, so
+    fewest stages that hold the weights and `longest_context_tokens` of cache (all tried ones are returned, so
     that the memory check speaks for each), across instances only with a network; expert parallel where a MoE cannot be
     split by columns, attention data parallel with it for MLA. An engine or precision that cannot work at all is
     refused once, at TP 1. A configuration that a `measured` row names is always returned if the instance can hold it.
@@ -216,7 +215,7 @@ def _config(
 
 
 def _holds(place: _Place, choice: _Choice, degree: int, stages: int) -> bool:
-    """Whether any grouping of this size holds the weights and one short request."""
+    """Whether any grouping of this size holds the weights and the cache asked for."""
     for config in _groupings(place, choice, degree, stages):
         memory = memory_fit(
             config,

@@ -19,6 +19,10 @@ from planner.units import GIB
 BYTES_16_BIT = 2.0
 LOGIT_BYTES = 4.0
 VOCAB_PADDING = 64
+LARGE_MEMORY_GB = 80.0
+"""From here on engines default to their larger `max_num_seqs`."""
+UNCHUNKED_BUDGET = 2048
+"""Tokens of a profiling pass at least, and of a chunk where older engines do chunk."""
 NO_OVERHEAD_ROW = EngineOverhead(
     versions="*",
     logits_factor=0.0,
@@ -153,14 +157,39 @@ def overhead_row(engine: Engine) -> EngineOverhead:
     return engine.overheads[-1] if engine.overheads else NO_OVERHEAD_ROW
 
 
-def overhead_bytes(config: EngineConfig, model: LlmModel, engine: Engine) -> float:
+def activation_bytes(config: EngineConfig, model: LlmModel, row: EngineOverhead, longest_tokens: float) -> float:
+    """Activations of the profiling pass of engines that do not chunk a prompt: tokens·(6·intermediate/TP + 4·hidden).
+
+    Gate, up and their product at 16 bit, sharded, beside two copies of the residual stream (FACTS §1, older engines).
+    """
+    if row.unchunked_up_to_tokens == 0:
+        return 0.0
+    tokens = UNCHUNKED_BUDGET if longest_tokens > row.unchunked_up_to_tokens else max(longest_tokens, UNCHUNKED_BUDGET)
+    shape, two = model.shape, BYTES_16_BIT
+    width = max(shape.intermediate, shape.moe_intermediate * shape.experts_per_token)
+    return tokens * (3 * two * width / config.tensor_parallel + 2 * two * shape.hidden)
+
+
+def non_torch_gib(config: EngineConfig, accelerator: Accelerator, row: EngineOverhead) -> float:
+    """Memory outside the allocator: contexts, communication buffers."""
+    single = config.accelerators == 1
+    large = row.non_torch_large_gib_tp1 if single else row.non_torch_large_gib_tpn
+    if large is not None and accelerator.memory_gb >= LARGE_MEMORY_GB:
+        return large
+    return row.non_torch_gib_tp1 if single else row.non_torch_gib_tpn
+
+
+def overhead_bytes(
+    config: EngineConfig, model: LlmModel, accelerator: Accelerator, engine: Engine, longest_tokens: float
+) -> float:
     """Activation peak, MoE buffers and memory outside the allocator, bytes per accelerator."""
     row = overhead_row(engine)
     vocab = -(-model.shape.vocab // VOCAB_PADDING) * VOCAB_PADDING
     logits = row.logits_factor * config.max_num_seqs * vocab * LOGIT_BYTES
     moe = row.moe_gib if model.shape.experts else 0.0
-    non_torch = row.non_torch_gib_tp1 if config.accelerators == 1 else row.non_torch_gib_tpn
-    return max(logits, row.minimum_gib * GIB) + (moe + non_torch) * GIB
+    non_torch = non_torch_gib(config, accelerator, row)
+    peak = max(logits + activation_bytes(config, model, row, longest_tokens), row.minimum_gib * GIB)
+    return peak + (moe + non_torch) * GIB
 
 
 def weights_in_host(accelerator: Accelerator) -> bool:
@@ -187,7 +216,7 @@ def memory_fit(
     """
     usable = config.gpu_memory_utilization * accelerator.memory_gib_visible * GIB
     weights = weights_bytes_per_rank(config, model, precision)
-    overhead = overhead_bytes(config, model, engine)
+    overhead = overhead_bytes(config, model, accelerator, engine, longest_context_tokens)
     kv = kv_bytes(config, model, kv_precision)
     resident = 0.0 if weights_in_host(accelerator) else weights
     pool = usable - resident - overhead

@@ -102,7 +102,9 @@ def test_measured_capacity_needs_no_memory_proof_and_zero_serves_nothing(small_c
     long = RequestLoad(id="chat/long", input_tokens=4000, output_tokens=600)
     measured = [
         rates(tensor_parallel=1, capacity_req_per_s=3.2, **{"class": "all"}),
-        rates(tensor_parallel=1, capacity_req_per_s=0.0, **{"class": "long"}),
+        rates(tensor_parallel=1, capacity_req_per_s=1.0, **{"class": "long"}).model_copy(
+            update={"capacity_req_per_s": 0.0}
+        ),
     ]
     found = run(small_catalog, config(tp=1), [CHAT, long], measured, estimators=(Estimator.MEASURED,))
     assert isinstance(found, ReplicaCapability)
