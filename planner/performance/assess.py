@@ -19,6 +19,7 @@ from planner.performance.coefficients import (
 )
 from planner.performance.measured import MeasuredKind
 from planner.performance.parameters import PerformanceParameters, load_parameters
+from planner.performance.support import rule_book
 from planner.performance.times import predict_times
 from planner.performance.types import (
     CapacityRow,
@@ -79,6 +80,7 @@ def assess_many(
         estimate_quantile=headroom.estimate_quantile,
         estimators=frozenset(estimators),
         parameters=parameters or load_parameters(),
+        rules=rule_book(catalog.support),
     )
     cases = [open_case(job, config, measured) for config in configs]
     predict_times(job, [c for c in cases if c.needs_times])

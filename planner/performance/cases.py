@@ -15,7 +15,7 @@ from planner.performance.coefficients import Times
 from planner.performance.measured import MeasuredKind, kind_of, row_for_class, speaks_for
 from planner.performance.memory import memory_checks, memory_fit
 from planner.performance.parameters import PerformanceParameters
-from planner.performance.support import is_weight_only, rule_applies
+from planner.performance.support import RuleBook, is_weight_only, rule_book, rule_concerns
 from planner.performance.types import EngineConfig, MemoryFit, RequestLoad
 from planner.spec.types import Estimator, Measured
 
@@ -34,6 +34,7 @@ class Job:
     estimate_quantile: float
     estimators: frozenset[Estimator]
     parameters: PerformanceParameters
+    rules: RuleBook
 
     @property
     def trusts_estimates(self) -> bool:
@@ -75,12 +76,13 @@ def longest_context(loads: Sequence[RequestLoad], model: LlmModel) -> int:
     return max(default, *stated, 1)
 
 
-def make_setup(config: EngineConfig, catalog: Catalog) -> Setup:
-    """The catalog rows of a configuration. Raises UnknownName."""
+def make_setup(config: EngineConfig, catalog: Catalog, book: RuleBook | None = None) -> Setup:
+    """The catalog rows of a configuration (`book`: the catalog's rules, if at hand). Raises UnknownName."""
     model, accelerator = catalog.model(config.model), catalog.accelerator(config.accelerator)
     engine, precision = catalog.engine(config.engine), catalog.precision(config.precision)
-    rules = [r for r in catalog.support if r.effect == "weight_only"]
-    applying = [r for r in rules if rule_applies(r, config, model, accelerator, engine)]
+    rules = (book or rule_book(catalog.support)).rules(
+        config.precision, config.kv_precision, model, accelerator, engine
+    )
     return Setup(
         config=config,
         model=model,
@@ -88,13 +90,13 @@ def make_setup(config: EngineConfig, catalog: Catalog) -> Setup:
         engine=engine,
         precision=precision,
         kv_precision=catalog.precision(config.kv_precision),
-        weight_only=is_weight_only(applying, precision),
+        weight_only=is_weight_only([r for r in rules if rule_concerns(r, config)], precision),
     )
 
 
 def open_case(job: Job, config: EngineConfig, measured: Sequence[Measured]) -> Case:
     """Rows, memory, and the checks that need no times. A measured capacity proves that the configuration runs."""
-    setup = make_setup(config, job.catalog)
+    setup = make_setup(config, job.catalog, job.rules)
     matching = [m for m in measured if speaks_for(m, config)] if Estimator.MEASURED in job.estimators else []
     rows = [row_for_class(matching, load) for load in job.loads]
     longest = longest_context(job.loads, setup.model)

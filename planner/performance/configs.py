@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.base import Check, CheckKind
+from planner.base import Check
 from planner.catalog.catalog import Catalog
-from planner.catalog.types import Accelerator, Engine, LlmModel, Precision, SupportRule
+from planner.catalog.types import Accelerator, Engine, LlmModel, Precision
+from planner.performance.analytic import PCIE_LINKS
 from planner.performance.memory import LARGE_MEMORY_GB, fits, memory_fit
-from planner.performance.support import engine_checks, parallelism_checks, precision_checks, rule_applies
+from planner.performance.support import (
+    RuleBook,
+    engine_checks,
+    parallelism_checks,
+    precision_checks,
+    refusing_rules,
+    rule_book,
+    rule_concerns,
+)
 from planner.performance.types import EngineConfig, Refusal
 from planner.spec.types import Measured
 
 PIPELINE_STAGES = (1, 2, 4)
 DEFAULT_PRECISION = "fp8"
+KV_DEFAULT = "bf16"
 MODEST_CACHE_TOKENS = 16384
 """A configuration whose cache holds less starts but hardly serves (FACTS §1): more stages are tried beside it."""
 
@@ -32,6 +42,7 @@ class _Place:
     accelerators_per_instance: int
     network_gb_per_s: float
     interconnect: str | None
+    rules: RuleBook
     longest_context_tokens: int
 
 
@@ -70,7 +81,8 @@ def enumerate_configs(
     that the memory check speaks for each), across instances only with a network; expert parallel where a MoE cannot be
     split by columns, attention data parallel with it for MLA. An engine or precision that cannot work at all is
     refused once, at TP 1. A configuration that a `measured` row names is always returned if the instance can hold it.
-    `interconnect` names the instance's own where it is not the accelerator's link. Raises UnknownName.
+    `interconnect` is the instance's: PCIe slows down tensor parallelism of cards that could have a link. Raises
+    UnknownName.
     """
     place = _Place(
         catalog=catalog,
@@ -81,7 +93,8 @@ def enumerate_configs(
         tensor_parallel_domain=tensor_parallel_domain,
         accelerators_per_instance=accelerators_per_instance,
         network_gb_per_s=network_gb_per_s,
-        interconnect=interconnect,
+        interconnect=_own_interconnect(catalog.accelerator(accelerator_id), interconnect),
+        rules=rule_book(catalog.support),
         longest_context_tokens=longest_context_tokens,
     )
     precisions = tuple(dict.fromkeys(precisions or (place.model.native_precision, DEFAULT_PRECISION)))
@@ -89,16 +102,28 @@ def enumerate_configs(
     found: dict[str, EngineConfig] = {
         c.id: c for c in _measured_configs(place, precisions, kv_precisions, engines, measured)
     }
-    refusals: dict[str, Refusal] = {}
+    refusals: dict[tuple[str, tuple[Check, ...]], Refusal] = {}
     for engine in (catalog.engine(e) for e in engines):
         checks = engine_checks(engine, place.model, place.accelerator)
-        for choice in _choices(catalog, engine, precisions, kv_precisions):
+        for choice in _choices(catalog, engine, sorted(precisions), sorted(kv_precisions)):
             admitted, refused = _of_choice(place, choice, checks)
             found |= {c.id: c for c in admitted if c.id not in found}
-            refusals |= {r.config.id: r for r in refused if r.config.id not in found}
+            for refusal in refused:
+                # a split that fails does so whatever the cache is kept in
+                refusals.setdefault(_without_cache(refusal), refusal)
             if checks:
                 break
-    return sorted(found.values(), key=lambda c: c.id), [refusals[k] for k in sorted(refusals) if k not in found]
+    known = sorted((r for r in refusals.values() if r.config.id not in found), key=lambda r: r.config.id)
+    return sorted(found.values(), key=lambda c: c.id), known
+
+
+def _own_interconnect(accelerator: Accelerator, interconnect: str | None) -> str | None:
+    """The instance's interconnect where it lacks the link that the accelerator has."""
+    return interconnect if accelerator.link_gb_per_s > 0 and interconnect in PCIE_LINKS else None
+
+
+def _without_cache(refusal: Refusal) -> tuple[str, tuple[Check, ...]]:
+    return refusal.config.model_copy(update={"kv_precision": ""}).id, refusal.checks
 
 
 def _choices(
@@ -111,39 +136,26 @@ def _choices(
 
 def _of_choice(place: _Place, choice: _Choice, checks: Sequence[Check]) -> tuple[list[EngineConfig], list[Refusal]]:
     """All configurations of one engine and precision."""
-    one = _config(place, choice, 1)
-    hopeless = [
-        *checks,
-        *precision_checks(
-            _rules(place, choice, one), choice.engine, place.accelerator, choice.precision, choice.kv_precision
-        ),
-    ]
+    engine, precision, kv_precision = choice.engine, choice.precision, choice.kv_precision
+    matching = place.rules.rules(precision.id, kv_precision.id, place.model, place.accelerator, engine)
+    everywhere = [r for r in matching if r.parallelism is None]
+    hopeless = [*checks, *precision_checks(everywhere, engine, place.accelerator, precision, kv_precision)]
     if hopeless:
-        return [], [Refusal(config=one, checks=tuple(hopeless))]
+        return [], [Refusal(config=_config(place, choice, 1), checks=tuple(hopeless))]
+    sometimes = [r for r in matching if r.parallelism is not None]
     admitted: list[EngineConfig] = []
     refused: list[Refusal] = []
     for config in _layouts(place, choice):
-        failed = _layout_checks(place, choice, config)
+        rules = [r for r in sometimes if rule_concerns(r, config)]
+        failed = [
+            *parallelism_checks(config, place.model, engine, precision),
+            *refusing_rules(rules, place.accelerator),
+        ]
         if failed:
             refused.append(Refusal(config=config, checks=tuple(failed)))
         else:
             admitted.append(config)
     return admitted, refused
-
-
-def _layout_checks(place: _Place, choice: _Choice, config: EngineConfig) -> list[Check]:
-    rules = [r for r in _rules(place, choice, config) if r.effect == "refuse" and r.parallelism is not None]
-    return [
-        *parallelism_checks(config, place.model, choice.engine, choice.precision),
-        *(
-            Check(check="support", kind=CheckKind.PHYSICAL, needed=r.id, had=place.accelerator.id, detail=r.reason)
-            for r in rules
-        ),
-    ]
-
-
-def _rules(place: _Place, choice: _Choice, config: EngineConfig) -> list[SupportRule]:
-    return [r for r in place.catalog.support if rule_applies(r, config, place.model, place.accelerator, choice.engine)]
 
 
 def _layouts(place: _Place, choice: _Choice) -> Iterator[EngineConfig]:
@@ -238,7 +250,7 @@ def _measured_configs(
     engines: Sequence[str],
     measured: Iterable[Measured],
 ) -> Iterator[EngineConfig]:
-    """Configurations that measurements name; a row without an engine stands for the first one listed."""
+    """Configurations that measurements name; a row without an engine stands for the usual one."""
     for row in measured:
         here = row.model == place.model.id and row.accelerator == place.accelerator.id
         if (
@@ -249,12 +261,23 @@ def _measured_configs(
             continue
         if row.tensor_parallel > place.tensor_parallel_domain:
             continue
-        engine = row.engine if row.engine is not None else engines[0]
+        engine = row.engine if row.engine is not None else _usual_engine(place, engines)
         if engine in engines:
-            for kv_precision in kv_precisions[:1]:
-                choice = _Choice(
-                    place.catalog.engine(engine),
-                    place.catalog.precision(row.precision),
-                    place.catalog.precision(kv_precision),
-                )
-                yield _config(place, choice, row.tensor_parallel, row.pipeline_parallel)
+            precision = place.catalog.precision(row.precision)
+            kv_precision = place.catalog.precision(KV_DEFAULT if KV_DEFAULT in kv_precisions else min(kv_precisions))
+            choice = _Choice(place.catalog.engine(engine), precision, kv_precision)
+            yield _config(place, choice, row.tensor_parallel, row.pipeline_parallel)
+
+
+def _usual_engine(place: _Place, engines: Sequence[str]) -> str:
+    """The allowed engine that a measurement without one most likely ran: fit for the place, production, most usual."""
+    rows = [place.catalog.engine(e) for e in engines]
+    return min(
+        rows,
+        key=lambda e: (
+            bool(engine_checks(e, place.model, place.accelerator)),
+            not e.production,
+            abs(e.efficiency - 1.0),
+            e.id,
+        ),
+    ).id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from planner.base import Check, CheckKind
 from planner.catalog.types import Accelerator, Engine, LlmModel, Precision, SupportRule
@@ -20,29 +21,58 @@ def capability_number(accelerator: Accelerator) -> float | None:
         return None
 
 
-def rule_applies(
-    rule: SupportRule, config: EngineConfig, model: LlmModel, accelerator: Accelerator, engine: Engine
+def rule_matches(
+    rule: SupportRule, precision: str, kv_precision: str, model: LlmModel, accelerator: Accelerator, engine: Engine
 ) -> bool:
-    """Whether every field that the rule states matches; compute capabilities only where the accelerator has one."""
+    """Whether every field that the rule states matches, parallelism aside; compute capabilities only where known."""
+    if rule.precision not in {None, precision} or rule.kv_precision not in {None, kv_precision}:
+        return False
+    if rule.engine not in {None, engine.id} or rule.accelerator not in {None, accelerator.id}:
+        return False
     capability = capability_number(accelerator)
     below, at_least = rule.compute_capability_below, rule.compute_capability_at_least
-    used = {
-        "tensor": config.tensor_parallel > 1,
-        "pipeline": config.pipeline_parallel > 1,
-        "expert": config.expert_parallel > 1,
-    }
     return (
-        rule.precision in {None, config.precision}
-        and rule.kv_precision in {None, config.kv_precision}
-        and rule.engine in {None, engine.id}
-        and version_matches(engine.version, rule.engine_versions)
+        version_matches(engine.version, rule.engine_versions)
         and (rule.vendor is None or rule.vendor.lower() == accelerator.vendor.lower())
-        and rule.accelerator in {None, accelerator.id}
         and rule.family in {None, model.family}
         and (below is None or (capability is not None and capability < below))
         and (at_least is None or (capability is not None and capability >= at_least))
-        and (rule.parallelism is None or used[rule.parallelism])
     )
+
+
+def rule_concerns(rule: SupportRule, config: EngineConfig) -> bool:
+    """Whether the configuration uses the parallelism that the rule is about (any, where it states none)."""
+    degrees = {
+        "tensor": config.tensor_parallel,
+        "pipeline": config.pipeline_parallel,
+        "expert": config.expert_parallel,
+    }
+    return rule.parallelism is None or degrees[rule.parallelism] > 1
+
+
+class RuleBook:
+    """Support rules by what they depend on; the same question is answered once."""
+
+    def __init__(self, rules: tuple[SupportRule, ...]) -> None:
+        self._rules = rules
+        self._found: dict[tuple[str, ...], tuple[SupportRule, ...]] = {}
+
+    def rules(
+        self, precision: str, kv_precision: str, model: LlmModel, accelerator: Accelerator, engine: Engine
+    ) -> tuple[SupportRule, ...]:
+        """Rules that match, whatever parallelism they are about."""
+        key = (precision, kv_precision, model.family, accelerator.id, engine.id, engine.version)
+        if key not in self._found:
+            self._found[key] = tuple(
+                r for r in self._rules if rule_matches(r, precision, kv_precision, model, accelerator, engine)
+            )
+        return self._found[key]
+
+
+@lru_cache(maxsize=8)
+def rule_book(rules: tuple[SupportRule, ...]) -> RuleBook:
+    """The book of a catalog's rules, shared by calls."""
+    return RuleBook(rules)
 
 
 def is_weight_only(rules: Iterable[SupportRule], precision: Precision) -> bool:
@@ -78,15 +108,20 @@ def precision_checks(
     if kv_precision.kv_bytes is None or kv_precision.id not in engine.kv_precisions:
         detail = f"{engine.name} does not keep its KV cache in {kv_precision.id}"
         checks.append(_cannot("engine_kv_precision", kv_precision.id, engine.kv_precisions, detail))
-    checks += [
-        Check(check="support", kind=CheckKind.PHYSICAL, needed=r.id, had=accelerator.id, detail=r.reason)
-        for r in rules
-        if r.effect == "refuse"
-    ]
+    checks += refusing_rules(rules, accelerator)
     if not is_weight_only(rules, precision) and peak_tflops(accelerator, precision.compute) is None:
         detail = f"{accelerator.id} has no {precision.compute} units and no rule says that weights may be dequantised"
         checks.append(_cannot("precision_hardware", precision.compute, (), detail))
     return checks
+
+
+def refusing_rules(rules: Iterable[SupportRule], accelerator: Accelerator) -> list[Check]:
+    """One failed check for each rule that refuses."""
+    return [
+        Check(check="support", kind=CheckKind.PHYSICAL, needed=r.id, had=accelerator.id, detail=r.reason)
+        for r in rules
+        if r.effect == "refuse"
+    ]
 
 
 def _cannot(check: str, needed: str, had: Sequence[str], detail: str) -> Check:

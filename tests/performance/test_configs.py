@@ -190,6 +190,16 @@ def test_a_measured_configuration_is_enumerated_whatever_the_rules_say(catalog):
     assert 6 not in {c.tensor_parallel for c in elsewhere}
 
 
+def test_cards_without_their_bridge_are_told_apart(catalog):
+    same = {"precisions": ("fp8",), "tensor_parallel_domain": 2, "accelerators_per_instance": 2}
+    bridged, _ = configs_of(catalog, "llama-3.1-8b-instruct", "H100-PCIe", interconnect="nvlink-bridge", **same)
+    on_bus, _ = configs_of(catalog, "llama-3.1-8b-instruct", "H100-PCIe", interconnect="pcie", **same)
+    assert [c.interconnect for c in bridged] == [None, None]
+    assert {c.tensor_parallel: c.interconnect for c in on_bus} == {1: None, 2: "pcie"}
+    without_link, _ = configs_of(catalog, "llama-3.1-8b-instruct", "L40S", interconnect="pcie", **same)
+    assert {c.interconnect for c in without_link} == {None}
+
+
 def test_the_order_of_what_is_allowed_does_not_matter(catalog):
     one = configs_of(catalog, "qwen3-30b-a3b", "H100-SXM", precisions=("fp8", "bf16"), engines=("vllm", "sglang"))
     two = configs_of(catalog, "qwen3-30b-a3b", "H100-SXM", precisions=("bf16", "fp8"), engines=("sglang", "vllm"))
