@@ -34,10 +34,12 @@ class Host:
     tensor_parallel_domain: int
     accelerators: int
     network_gb_per_s: float
+    interconnect: str
 
     @classmethod
     def of(cls, pool: Pool) -> Host:
-        return cls(pool.accelerator, pool.tensor_parallel_domain, pool.accelerators, pool.network_gb_per_s)
+        size = (pool.tensor_parallel_domain, pool.accelerators)
+        return cls(pool.accelerator, *size, pool.network_gb_per_s, pool.interconnect)
 
 
 def build_problem(
@@ -196,6 +198,7 @@ def host_configs(
                 tensor_parallel_domain=host.tensor_parallel_domain,
                 accelerators_per_instance=host.accelerators,
                 network_gb_per_s=host.network_gb_per_s,
+                interconnect=host.interconnect,
                 measured=spec.measured,
             )
             runnable[host] += configs

@@ -97,8 +97,8 @@ def enumerate_configs(
         rules=rule_book(catalog.support),
         longest_context_tokens=longest_context_tokens,
     )
-    precisions = tuple(dict.fromkeys(precisions or (place.model.native_precision, DEFAULT_PRECISION)))
-    engines = tuple(engines or (e.id for e in catalog.engines if e.production))
+    precisions = tuple(dict.fromkeys(precisions if precisions is not None else _default_precisions(place)))
+    engines = tuple(engines if engines is not None else (e.id for e in catalog.engines if e.production))
     found: dict[str, EngineConfig] = {
         c.id: c for c in _measured_configs(place, precisions, kv_precisions, engines, measured)
     }
@@ -115,6 +115,12 @@ def enumerate_configs(
                 break
     known = sorted((r for r in refusals.values() if r.config.id not in found), key=lambda r: r.config.id)
     return sorted(found.values(), key=lambda c: c.id), known
+
+
+def _default_precisions(place: _Place) -> tuple[str, ...]:
+    """The checkpoint's native precision and fp8, as far as the catalog has them."""
+    known = {p.id for p in place.catalog.precisions}
+    return tuple(p for p in (place.model.native_precision, DEFAULT_PRECISION) if p in known)
 
 
 def _own_interconnect(accelerator: Accelerator, interconnect: str | None) -> str | None:
