@@ -65,10 +65,13 @@ class Service(Frozen):
 
 
 class Demand(Frozen):
+    """What is to be served: slices of time and services."""
+
     slices: tuple[Slice, ...]
     services: tuple[Service, ...]
     assumptions: tuple[str, ...] = ()
 
     @property
     def classes(self) -> tuple[RequestClass, ...]:
+        """Every request class, by service."""
         return tuple(c for s in self.services for c in s.classes)

@@ -9,10 +9,11 @@ from types import MappingProxyType
 
 from planner.base import Frozen
 from planner.spec import support
+from planner.spec.names import name_help
 from planner.spec.nodes import Mapping as MappingNode
 from planner.spec.nodes import Scalar
 from planner.spec.nodes import Sequence as SequenceNode
-from planner.spec.reader import Check, Reading, name_help
+from planner.spec.reader import Check, Reading
 from planner.spec.types import (
     Horizon,
     Measured,
@@ -285,6 +286,7 @@ def check_measured(reading: Reading) -> None:
 
 
 def check_policy(reading: Reading) -> None:
+    """Estimators that are there."""
     support.check_estimators(reading)
 
 

@@ -62,6 +62,7 @@ class _Composer:
     """Nodes so far, aliases expanded."""
 
     def run(self, text: str) -> Node | None:
+        """Take every event; the root node, or None where there is no document."""
         for event in self._events(text):
             self._take(event)
         return self.root

@@ -15,6 +15,7 @@ from typing import Final, Literal
 from planner.base import Frozen, KnownNames
 from planner.errors import Fault
 from planner.spec.compose import make_fault
+from planner.spec.names import KINDS, LONGEST_NAME, is_file_name, is_usable_name, known_table, name_help
 from planner.spec.nodes import Entry, Node, Place, Scalar, is_null, to_plain
 from planner.spec.nodes import Mapping as MappingNode
 from planner.spec.nodes import Sequence as SequenceNode
@@ -40,9 +41,6 @@ class _Invalid(Enum):
 
 INVALID: Final = _Invalid.INVALID
 """What reading gives where there was a fault."""
-
-_OWN_NAME = re.compile(r"\w(?:[\w .\-]*\w)?")
-_LONGEST_NAME = 80
 
 
 @dataclass(slots=True)
@@ -77,6 +75,7 @@ class Reading:
         return float(value) if isinstance(value, int | float) else None
 
     def fault(self, code: str, message: str, place: Place, help_: str | None = None) -> None:
+        """Note a fault at a place."""
         self.reader.fault(code, message, place, help_)
 
 
@@ -175,7 +174,7 @@ class Reader:
 
     def _own_name(self, text: str, node: Scalar, what: str) -> object:
         if not is_usable_name(text):
-            help_ = f"use letters, digits, spaces, '.', '_' and '-', at most {_LONGEST_NAME}: it becomes part of ids"
+            help_ = f"use letters, digits, spaces, '.', '_' and '-', at most {LONGEST_NAME}: it becomes part of ids"
             self.fault("S214", f"{what} is not a usable name: {_short(text)}", node.place, help_)
             return INVALID
         return text
@@ -189,7 +188,7 @@ class Reader:
             hint = name_help(text, table)
             if kind == "models" and self.names and text.lower() in self.names.apis:
                 hint = "that is an API model: name an open model here, and list this one under api_equivalents"
-            self.fault("S301", f"unknown {_KINDS[kind]} {_short(text)} in {what}", node.place, hint)
+            self.fault("S301", f"unknown {KINDS[kind]} {_short(text)} in {what}", node.place, hint)
             return INVALID
         return found
 
@@ -293,11 +292,6 @@ class Reader:
         return f"{what} takes {', '.join(known)}"
 
 
-def is_usable_name(text: str) -> bool:
-    """Whether a chosen name may become part of ids."""
-    return bool(_OWN_NAME.fullmatch(text)) and len(text) <= _LONGEST_NAME
-
-
 _ITEMS: Mapping[str, str] = MappingProxyType(
     {
         "workloads": "a workload",
@@ -308,64 +302,6 @@ _ITEMS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What one item of a list is called."""
-
-_KINDS: Mapping[str, str] = MappingProxyType(
-    {
-        "models": "model",
-        "precisions": "precision",
-        "engines": "engine",
-        "accelerators": "accelerator",
-        "providers": "provider",
-        "regions": "region",
-        "apis": "API model",
-        "profiles": "traffic profile",
-        "countries": "country or group of countries",
-        "client_regions": "client region",
-        "instance_types": "instance type",
-        "certifications": "certification",
-    }
-)
-
-
-def is_file_name(text: str) -> bool:
-    """Whether a profile is meant as a file of its own."""
-    return text.lower().endswith((".csv", ".parquet", ".json")) or "/" in text
-
-
-def known_table(names: KnownNames | None, kind: str) -> dict[str, str]:
-    """Spelling → canonical name of one kind. API providers count as providers too."""
-    if names is None:
-        return {}
-    table: dict[str, str] = getattr(names, kind)
-    if kind != "providers":
-        return table
-    hosts = {api.split("/", 1)[0] for api in names.apis.values() if "/" in api}
-    return {**{h.lower(): h for h in hosts}, **table}
-
-
-def suggestions(text: str, table: Mapping[str, str], count: int = 2) -> list[str]:
-    """The canonical names whose spelling is nearest to `text`, best first; only those about as near as the best."""
-    word = text.lower()
-
-    def ratio(spelling: str) -> float:
-        return difflib.SequenceMatcher(None, spelling, word).ratio()
-
-    near = difflib.get_close_matches(word, sorted(table), n=8, cutoff=0.6)
-    near = [n for n in near if ratio(n) >= 0.93 * ratio(near[0])]
-    near += [s for s in sorted(table) if not near and len(word) >= 3 and word in s]
-    return list(dict.fromkeys(table[n] for n in near))[:count]
-
-
-_FEW = 16
-
-
-def name_help(text: str, table: Mapping[str, str]) -> str | None:
-    """What to write instead of an unknown name: the nearest ones, or all where there are few."""
-    near = suggestions(text, table)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    names = sorted(set(table.values()))
-    return f"known: {', '.join(names)}" if 0 < len(names) <= _FEW else None
 
 
 def _pick(shape: Either, node: Node) -> Shape | None:

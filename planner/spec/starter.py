@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from planner.errors import Fault, InputError
-from planner.spec.reader import is_usable_name
+from planner.spec.names import is_usable_name
 
 STARTER = """\
 # A workload file of planner. Units are in the names; quantities such as 500ms, 40M, 2.5k or 95% are read as well.

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from planner.base import Frozen
+from planner.spec.names import is_file_name
 from planner.spec.nodes import Mapping as MappingNode
 from planner.spec.nodes import Node, Scalar
 from planner.spec.nodes import Sequence as SequenceNode
 from planner.spec.quantities import QuantityError, Unit, parse_number
-from planner.spec.reader import Check, Reading, is_file_name
+from planner.spec.reader import Check, Reading
 from planner.spec.types import (
     Estimator,
     Fleet,

@@ -46,12 +46,16 @@ OwnName = Annotated[str, NameOf("own")]
 
 
 class Terminal(StrEnum):
+    """What commitments that outlast the horizon are worth."""
+
     REPEAT = "repeat"
     DROP = "drop"
     CHARGE = "charge"
 
 
 class Horizon(Frozen):
+    """The time that is planned: quarters from a first day on."""
+
     start: date | None = None
     """First day of the horizon. Default: the policy's price date."""
     quarters: Count = 1
@@ -60,6 +64,8 @@ class Horizon(Frozen):
 
 
 class TokenVolume(Frozen):
+    """Tokens of all requests together."""
+
     input: NonNegative
     """Prompt tokens."""
     output: NonNegative
@@ -67,6 +73,8 @@ class TokenVolume(Frozen):
 
 
 class LengthClass(Frozen):
+    """Requests of one length."""
+
     name: OwnName
     share: Annotated[float, Field(gt=0, le=1)]
     """Share of the workload's requests; the shares of a workload add up to 1."""
@@ -77,6 +85,8 @@ class LengthClass(Frozen):
 
 
 class TokenDistribution(Frozen):
+    """Lengths by their mean and 95th percentile."""
+
     mean: Tokens
     """Mean tokens per request."""
     p95: Tokens | None = None
@@ -115,6 +125,8 @@ class Traffic(Frozen):
 
 
 class Percentile(StrEnum):
+    """Percentiles that a promise can be made at."""
+
     P50 = "p50"
     P90 = "p90"
     P95 = "p95"
@@ -161,6 +173,8 @@ class Slo(Frozen):
 
 
 class Sovereignty(Frozen):
+    """Where, and under whose law, data may be processed."""
+
     countries: tuple[CountryName, ...] | None = None
     """Where data may be processed: country codes and groups (EU, EEA, US, …). None: anywhere."""
     operator_jurisdictions: tuple[CountryName, ...] | None = None
@@ -170,12 +184,16 @@ class Sovereignty(Frozen):
 
 
 class SpareDomain(StrEnum):
+    """What one spare stands in for."""
+
     REPLICA = "replica"
     INSTANCE = "instance"
     ZONE = "zone"
 
 
 class Spare(Frozen):
+    """Capacity beyond the need, for when something fails."""
+
     count: Annotated[int, Field(ge=0)] = 1
     """How many may fail at once while the demand is still served."""
     domain: SpareDomain = SpareDomain.REPLICA
@@ -183,6 +201,8 @@ class Spare(Frozen):
 
 
 class Resilience(Frozen):
+    """What may fail while promises are kept."""
+
     spare: Spare | None = None
     """Spare capacity. Default: none."""
     survive_loss_of: tuple[Literal["zone", "region", "provider", "spot"], ...] = ()
@@ -192,6 +212,8 @@ class Resilience(Frozen):
 
 
 class Purchase(Frozen):
+    """How capacity may be paid for."""
+
     options: tuple[PurchaseOption, ...] = tuple(PurchaseOption)
     """How capacity may be paid for. Default: every way."""
     max_spot_share: Fraction | None = None
@@ -199,16 +221,22 @@ class Purchase(Frozen):
 
 
 class WorkloadKind(StrEnum):
+    """Requests as they come, or work with a deadline."""
+
     ONLINE = "online"
     BATCH = "batch"
 
 
 class Tenancy(StrEnum):
+    """Whether replicas are shared with other workloads."""
+
     SHARED = "shared"
     DEDICATED = "dedicated"
 
 
 class Workload(Frozen):
+    """A stream of requests with its lengths, its promises and its rules."""
+
     name: OwnName
     """Unique in the file."""
     kind: WorkloadKind = WorkloadKind.ONLINE
@@ -244,11 +272,15 @@ class Workload(Frozen):
 
 
 class BudgetBasis(StrEnum):
+    """Commitments spread over their term, or invoices as they come."""
+
     AMORTISED = "amortised"
     CASH = "cash"
 
 
 class Budget(Frozen):
+    """Most that a plan may cost."""
+
     usd_per_month: NonNegative
     """Most that a month may cost."""
     basis: BudgetBasis = BudgetBasis.AMORTISED
@@ -266,11 +298,15 @@ class QuotaMatch(Frozen):
 
 
 class QuotaUnit(StrEnum):
+    """What a quota counts."""
+
     ACCELERATORS = "accelerators"
     INSTANCES = "instances"
 
 
 class Quota(Frozen):
+    """The most one may buy of a set of purchases."""
+
     match: QuotaMatch = QuotaMatch()
     unit: QuotaUnit = QuotaUnit.ACCELERATORS
     applies_to: tuple[PurchaseOption, ...] = (
@@ -284,6 +320,8 @@ class Quota(Frozen):
 
 
 class ProviderPolicy(Frozen):
+    """Which providers may be used, and how many."""
+
     allow: Annotated[tuple[ProviderName, ...], Field(min_length=1)] | None = None
     """Only these providers. Default: all."""
     deny: tuple[ProviderName, ...] = ()
@@ -293,12 +331,16 @@ class ProviderPolicy(Frozen):
 
 
 class Estimator(StrEnum):
+    """Where a performance figure is from."""
+
     MEASURED = "measured"
     SILICON = "silicon"
     ANALYTIC = "analytic"
 
 
 class SpotModel(StrEnum):
+    """Whether spot counts with a fallback, or by its availability."""
+
     FALLBACK = "fallback"
     CREDITED = "credited"
 
@@ -314,6 +356,8 @@ class SpotPolicy(Frozen):
 
 
 class OpsOverhead(Frozen):
+    """What running machines of one's own costs beside them."""
+
     fraction: NonNegative = 0.0
     """Of the self-hosted bill (instances, not API)."""
     fixed_usd_per_month: NonNegative = 0.0
@@ -321,6 +365,8 @@ class OpsOverhead(Frozen):
 
 
 class Headroom(Frozen):
+    """Margins that capacity is planned with."""
+
     forecast_margin: Annotated[float, Field(ge=1)] = 1.0
     """Sizing rates are multiplied by this; money is not."""
     target_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
@@ -330,6 +376,8 @@ class Headroom(Frozen):
 
 
 class Policy(Frozen):
+    """Rules over all workloads together."""
+
     budget: Budget | None = None
     """Most that the plan may cost, e.g. {usd_per_month: 50_000}. Default: none."""
     quotas: tuple[Quota, ...] = ()
@@ -351,6 +399,8 @@ class Policy(Frozen):
 
 
 class OwnedMachines(Frozen):
+    """Machines that are there and paid for."""
+
     accelerator: AcceleratorName
     accelerators_per_instance: Count = 1
     """Accelerators of one machine."""
@@ -363,11 +413,15 @@ class OwnedMachines(Frozen):
 
 
 class Fleet(Frozen):
+    """What is there today."""
+
     owned: tuple[OwnedMachines, ...] = ()
     """Machines that are there and paid for."""
 
 
 class CatalogChoice(Frozen):
+    """Which catalog is used, and what is laid over it."""
+
     path: str | None = None
     """Folder of a catalog. Default: the one shipped with planner."""
     overlays: tuple[str | dict[str, object], ...] = ()
@@ -402,6 +456,8 @@ class Measured(Frozen):
 
 
 class Spec(Frozen):
+    """A workload file."""
+
     schema_version: Literal[1]
     """Version of this file format: 1."""
     name: OwnName
