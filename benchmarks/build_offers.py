@@ -333,7 +333,7 @@ def with_commitments(machine: Machine) -> Machine:
     prices, confidences = dict(machine.prices), dict(machine.confidences)
     for option, seed in SEED_DISCOUNT.items():
         if option in prices:
-            confidences[option] = ("derived", "GCP commitment ratios (Cyclenerd pricing.yml)", machine.as_of, "")
+            confidences[option] = ("derived", "GCP commitment ratios (public cost calculator)", machine.as_of, "")
             continue
         share = published[option] if published else seed
         prices[option] = round(on_demand * (1 - share), 6)

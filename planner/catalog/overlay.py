@@ -144,9 +144,10 @@ def _expander(
     """What turns an overlay's raw row into a full one."""
     defaults: dict[str, object] = {"source": "overlay", "as_of": day, "confidence": "list"}
     table = TABLES[name]
+    names = {field: name_map(rows, other) for field, other in REFERRING.items()}
 
     def expand(raw: RawRow) -> RawRow | None:
-        fields = _canonical(rows, _wrapped(table, raw.fields))
+        fields = _canonical(names, _wrapped(table, raw.fields))
         raw = RawRow(fields, raw.file, raw.line, raw.path, raw.lines)
         if name == "offers":
             return expand_offer(rows, raw, defaults, faults, touched)
@@ -161,13 +162,13 @@ def _expander(
     return expand
 
 
-def _canonical(rows: Rows, fields: Mapping[str, object]) -> dict[str, object]:
+def _canonical(names: Mapping[str, Mapping[str, str]], fields: Mapping[str, object]) -> dict[str, object]:
     """Fields with references by alias replaced by ids; unknown names stay (and are reported later)."""
     found = dict(fields)
-    for field, table in REFERRING.items():
+    for field, known in names.items():
         value = found.get(field)
         if isinstance(value, str):
-            found[field] = name_map(rows, table).get(value.strip().lower(), value)
+            found[field] = known.get(value.strip().lower(), value)
     return found
 
 
