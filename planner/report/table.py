@@ -37,6 +37,7 @@ def render(renderable: RenderableType, width: int = WIDTH, colour: bool = False)
     buffer = io.StringIO()
     console = Console(
         file=buffer, width=min(width, WIDTH), force_terminal=colour, no_color=not colour, highlight=False,
+        markup=False, emoji=False,
         color_system="standard" if colour else None, legacy_windows=False,
     )  # fmt: skip
     console.print(renderable)
@@ -148,9 +149,11 @@ def differences(result: Result) -> RenderableType:
 
 
 def versus(cost: float, best: float) -> str:
-    """`=`, `+2.1 %`: relative to the best plan."""
+    """`=`, `+2.1 %`, `12×`: relative to the best plan."""
     if best <= 0 or abs(cost - best) <= 1e-6 * best:
         return "="
+    if cost >= 10.0 * best:
+        return f"{cost / best:,.0f}×"
     change = cost / best - 1.0
     return ("+" if change > 0 else "-") + percent(abs(change))
 

@@ -46,6 +46,13 @@ def test_table_has_every_part(words: str) -> None:
     assert words in result_table(build_result(sample.answer()))
 
 
+def test_names_are_never_read_as_markup() -> None:
+    answer = sample.answer()
+    named = answer.spec.model_copy(update={"name": "[red]x[/red] :smile:"})
+    result = build_result(answer.__class__(named, *(getattr(answer, f) for f in list(answer.__slots__)[1:])))
+    assert "[red]x[/red] :smile:" in result_table(result)
+
+
 def test_infeasible_result_says_so_first() -> None:
     result = build_result(sample.answer()).model_copy(update={"plans": (), "status": "infeasible"})
     assert "no plan exists (proven)" in result_table(result).splitlines()[0]

@@ -1,0 +1,206 @@
+"""`planner solve`, `check` and `explain` on a small seed spec: formats, files, exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = ROOT / "problems" / "seeds" / "qwen36-27b-one-h100.yaml"
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The JSON result of the small spec, made once."""
+    from planner.cli.main import run
+
+    target = tmp_path_factory.mktemp("solved") / "result.json"
+    assert run(["solve", str(SPEC), "--format", "json", "-o", str(target)]) == 0
+    return target
+
+
+def _variant(tmp_path: Path, **policy: str) -> Path:
+    """The small spec with a policy."""
+    text = SPEC.read_text(encoding="utf-8")
+    assert "\npolicy:" not in text
+    lines = "".join(f"  {k}: {v}\n" for k, v in policy.items())
+    path = tmp_path / "variant.yaml"
+    path.write_text(f"{text}\npolicy:\n{lines}", encoding="utf-8")
+    return path
+
+
+def test_result_is_complete_and_verified(solved: Path) -> None:
+    tree = json.loads(solved.read_text())
+    assert tree["status"] == "planned"
+    assert tree["plans"]
+    for plan in tree["plans"]:
+        assert plan["verified"] is True
+        assert plan["gap"] >= 0
+        assert sum(plan["cost"]["terms"].values()) == pytest.approx(plan["cost"]["total_usd_per_month"], rel=1e-4)
+        assert plan["bound_usd_per_month"] <= plan["cost"]["total_usd_per_month"] * (1 + 1e-6)
+    assert tree["provenance"]["limits"]["gap"] == 0.001
+
+
+def test_same_input_gives_the_same_bytes(solved: Path, planner) -> None:
+    ran = planner("solve", str(SPEC), "--format", "json")
+    assert ran.code == 0
+    assert ran.out == solved.read_text()
+
+
+def test_standard_input_is_read(planner_process, tmp_path: Path) -> None:
+    done = planner_process("check", "-", "--format", "json", input=SPEC.read_text(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    tree = json.loads(done.stdout)
+    assert tree["services"][0]["candidates"] > 0
+    assert tree["services"][0]["unservable"] == []
+
+
+def test_check_shows_what_could_serve(planner) -> None:
+    ran = planner("check", str(SPEC))
+    assert ran.code == 0
+    assert "the spec is sound" in ran.out
+    assert "could run on" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 100
+
+
+def test_explain_reads_a_result(planner, solved: Path) -> None:
+    ran = planner("explain", str(solved))
+    assert ran.code == 0
+    for words in ("Plan 1", "What binds", "Head-room", "Risks"):
+        assert words in ran.out
+    tree = json.loads(planner("explain", str(solved), "--format", "json").out)
+    assert tree["plan"]["rank"] == 1
+
+
+def test_explain_refuses_a_plan_that_is_not_there(planner, solved: Path) -> None:
+    ran = planner("explain", str(solved), "--plan", "99")
+    assert ran.code == 2
+    assert "error[U106]" in ran.err
+
+
+def test_explain_refuses_a_result_of_another_shape(planner, tmp_path: Path) -> None:
+    other = tmp_path / "result.json"
+    other.write_text('{"provenance": {}, "schema_version": "9"}')
+    ran = planner("explain", str(other))
+    assert ran.code == 2
+    assert "error[U107]" in ran.err
+
+
+def test_why_not_names_the_failed_checks(planner, solved: Path) -> None:
+    tree = json.loads(solved.read_text())
+    refused = next(r for r in tree["rejected"] if r["checks"] and "/" in r["what"])
+    name = refused["what"].split("/")[0]
+    found = json.loads(planner("explain", str(solved), "--why-not", name, "--format", "json").out)
+    assert refused["what"] in {r["what"] for r in found[name]["rejected"]}
+    assert planner("explain", str(solved), "--why-not", name).code == 0
+
+
+def test_used_name_is_said_to_be_used(planner, solved: Path) -> None:
+    accelerator = json.loads(solved.read_text())["plans"][0]["purchases"][0]["accelerator"]
+    assert "it is used by plan" in planner("explain", str(solved), "--why-not", accelerator.lower()).out
+
+
+def test_budget_that_is_too_small_is_proven_infeasible(planner, tmp_path: Path) -> None:
+    spec = _variant(tmp_path, budget="{usd_per_month: 500}")
+    ran = planner("solve", str(spec), "--format", "json")
+    assert ran.code == 3, ran.err
+    tree = json.loads(ran.out)
+    assert tree["status"] == "infeasible"
+    (conflict,) = [c for c in tree["infeasibility"]["conflicts"] if c["family"] == "budget"]
+    assert conflict["unit"] == "USD/month"
+    assert conflict["short_by"] > 100
+    assert "no plan exists (proven)" in planner("solve", str(spec)).out
+
+
+def test_gap_above_the_largest_allowed_exits_4(planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.cli import run as run_module
+
+    real = run_module.solve_spec
+
+    def with_gap(*args, **kwargs):
+        outcome = real(*args, **kwargs)
+        plan = outcome.result.plans[0].model_copy(update={"gap": 0.2})
+        result = outcome.result.model_copy(update={"plans": (plan,)})
+        return run_module.Outcome(result, outcome.answer, outcome.interrupted)
+
+    monkeypatch.setattr(run_module, "solve_spec", with_gap)
+    ran = planner("solve", str(SPEC), "--max-gap", "0.1")
+    assert ran.code == 4
+    assert "above --max-gap" in ran.err
+    assert "Ranked plans" in ran.out
+
+
+def test_failed_run_leaves_the_file_alone(planner, tmp_path: Path) -> None:
+    target, bad = tmp_path / "result.json", tmp_path / "bad.yaml"
+    target.write_text("precious")
+    bad.write_text("schema_version: 1\nname: x\nworkloads: [{name: a, model: no-such-model}]\n")
+    ran = planner("solve", str(bad), "-o", str(target))
+    assert ran.code == 2
+    assert target.read_text() == "precious"
+    assert ran.out == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(None, "S101"), ("", "S104"), ("- a\n- b\n", "S109"), ("a: [1\n", "S105"), ("name: \0\n", "S103")],
+)
+def test_what_is_no_spec_exits_2_with_a_code(planner, tmp_path: Path, content: str | None, code: str) -> None:
+    path = tmp_path / "spec.yaml"
+    if content is not None:
+        path.write_text(content)
+    ran = planner("solve", str(path))
+    assert ran.code == 2
+    assert f"error[{code}]" in ran.err
+    assert "1 error" in ran.err
+
+
+def test_directory_is_no_spec(planner, tmp_path: Path) -> None:
+    ran = planner("check", str(tmp_path))
+    assert ran.code == 2
+    assert "directory" in ran.err
+
+
+def test_explain_full_is_refused_not_ignored(planner) -> None:
+    ran = planner("solve", str(SPEC), "--explain", "full")
+    assert ran.code == 2
+    assert "not supported yet" in ran.err
+
+
+def test_missing_argument_is_bad_usage(planner) -> None:
+    ran = planner("solve")
+    assert ran.code == 2
+    assert "SPEC" in ran.err
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_with_130_and_leaves_no_child() -> None:
+    spec = ROOT / "problems" / "quickstart.yaml"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "planner", "solve", str(spec), "--time-limit", "600", "--gap", "0", "--progress"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=dict(os.environ),
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "bound" in line:
+            break
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert children
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert not [c for c in children if Path(f"/proc/{c}").exists()]
+
+
+def test_first_row_of_progress_is_on_standard_error(planner_process, tmp_path: Path) -> None:
+    done = planner_process("solve", str(SPEC), "--progress", "--format", "csv", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "reading the spec and the catalog" in done.stderr
+    assert done.stdout.startswith("rank,title,")
+    quiet = planner_process("solve", str(SPEC), "--format", "csv", cwd=tmp_path)
+    assert quiet.stderr == ""
