@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from planner.base import Frozen
 from planner.catalog.catalog import Catalog, UnknownName
+from planner.catalog.check import Finding
 from planner.catalog.types import ApiOffer, InstanceType, Offer, Region
 from planner.errors import Fault, InputError
 from planner.report.flat import Cell, csv_text, markdown_text
@@ -200,17 +202,26 @@ def _flat(value: Any) -> str:
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-def check_text(faults: Sequence[Fault], format_: str) -> str:
-    """Findings of a catalog check: each with its row, then a count."""
+def check_text(
+    catalog: Catalog, findings: Sequence[Finding], format_: str, everything: bool = False, colour: bool = False
+) -> str:
+    """Findings of a check: all warnings, and of the notes one per kind with their count unless `everything`."""
+    columns = ("severity", "check", "table", "row", "message")
+    rows: list[dict[str, Cell]] = [{c: str(getattr(f, c)) for c in columns} for f in findings]
     if format_ == "json":
-        keys = ("severity", "code", "message", "file", "path", "line", "help")
-        return dump_json([{k: getattr(f, k, None) for k in keys} for f in faults])
-    lines = []
-    for f in faults:
-        file = getattr(f, "file", None) or f.path
-        place = f" ({file}{f':{f.line}' if f.line else ''})" if file else ""
-        lines.append(f"{f.severity}[{f.code}]: {f.message}{place}")
-    errors = sum(f.severity == "error" for f in faults)
-    warnings = len(faults) - errors
-    lines.append(f"{errors} error{'s' if errors != 1 else ''}, {warnings} warning{'s' if warnings != 1 else ''}")
+        return dump_json({"name": catalog.name, "as_of": catalog.as_of.isoformat(), "findings": rows})
+    if format_ == "csv":
+        return csv_text(columns, rows)
+    if format_ == "markdown":
+        return markdown_text(columns, rows)
+    counts = Counter(f.check for f in findings if f.severity != "warning")
+    lines = [f"warning[{f.check}]: {f.row}: {f.message}" for f in findings if f.severity == "warning"]
+    for check, count in sorted(counts.items()):
+        notes = [f for f in findings if f.check == check and f.severity != "warning"]
+        lines += [f"note[{f.check}]: {f.row}: {f.message}" for f in notes[: None if everything else 1]]
+        if not everything and count > 1:
+            lines.append(f"  and {count - 1:,} more notes of this kind")
+    warnings = sum(f.severity == "warning" for f in findings)
+    rows_checked = sum(len(table_rows(catalog, t)) for t in COLUMNS)
+    lines.append(f"{rows_checked:,} rows: 0 errors, {warnings} warnings, {sum(counts.values())} notes")
     return "\n".join(lines) + "\n"

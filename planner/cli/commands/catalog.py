@@ -97,18 +97,19 @@ def show(name: str, path: str | None, overlays: tuple[str, ...], format_: str, o
 
 
 @catalog.command(cls=PlannerCommand)
+@click.option("--all", "everything", is_flag=True, help="Print every note, not one per kind with its count.")
 @source_options
-@format_option("table", "json")
+@format_option("table", "json", "csv", "markdown")
 @output_option
-def check(path: str | None, overlays: tuple[str, ...], format_: str, output: str) -> int:
-    """Check the tables: impossible values are errors (exit 2), odd ones are warnings.
+def check(everything: bool, path: str | None, overlays: tuple[str, ...], format_: str, output: str) -> None:
+    """Check the tables: what cannot be is an error (exit 2), what is odd is a warning or a note.
 
-    Errors: zero, negative, NaN, duplicate, undated, unknown names. Warnings: spot not below on-demand, stale prices.
+    Errors: zero, negative, NaN, duplicate, undated prices, unknown names. Odd: spot not below on-demand, old, assumed
+    or outlying prices, unknown countries and operators.
     """
-    from importlib import import_module
-
+    from planner.catalog.check import check_catalog
     from planner.report.catalog import check_text
 
-    faults = import_module("planner.catalog.check").check_catalog(path, overlays)
-    write_result(check_text(faults, format_), output)
-    return 2 if any(f.severity == "error" for f in faults) else 0
+    cat = _load(path, overlays)
+    findings = check_catalog(cat)
+    write_result(check_text(cat, findings, format_, everything, output == "-" and stdout_is_terminal()), output)

@@ -1,0 +1,89 @@
+"""`planner catalog list | show | check` on the shipped catalog and with overlays."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+
+def test_list_without_a_table_counts_every_table(planner) -> None:
+    tree = json.loads(planner("catalog", "list", "--format", "json").out)
+    assert tree["tables"]["accelerators"] > 50
+    assert tree["tables"]["offers"] > 1000
+    assert "accelerators" in planner("catalog", "list").out
+
+
+@pytest.mark.parametrize("format_", ["table", "json", "csv", "markdown"])
+def test_every_table_can_be_listed(planner, format_: str) -> None:
+    for table in json.loads(planner("catalog", "list", "--format", "json").out)["tables"]:
+        ran = planner("catalog", "list", table, "--format", format_, "--where", f"{_some_field(table)}=no-such-value")
+        assert ran.code == 0, (table, ran.err)
+
+
+def _some_field(table: str) -> str:
+    return {"spot_markets": "provider", "round_trips": "country", "regions": "provider", "offers": "provider"}.get(
+        table, "source"
+    )
+
+
+def test_aliases_work_where_rows_are_filtered(planner) -> None:
+    by_alias = planner("catalog", "list", "offers", "--where", "accelerator=H100-80GB", "--format", "csv").out
+    by_id = planner("catalog", "list", "offers", "--where", "accelerator=H100-SXM", "--format", "csv").out
+    assert by_alias == by_id
+    rows = list(csv.DictReader(io.StringIO(by_id)))
+    assert rows
+    assert {r["accelerator"] for r in rows} == {"H100-SXM"}
+
+
+def test_unknown_field_names_the_known_ones(planner) -> None:
+    ran = planner("catalog", "list", "offers", "--where", "acelerator=H100")
+    assert ran.code == 2
+    assert "error[U105]" in ran.err
+    assert "accelerator" in ran.err
+
+
+def test_filter_without_a_value_is_bad_usage(planner) -> None:
+    assert planner("catalog", "list", "offers", "--where", "accelerator").code == 2
+
+
+@pytest.mark.parametrize("name", ["H100-SXM", "h100-80gb", "A100-80GB-SXM", "vllm", "fp8", "aws"])
+def test_show_finds_ids_and_aliases(planner, name: str) -> None:
+    tree = json.loads(planner("catalog", "show", name, "--format", "json").out)
+    assert tree
+    assert all(row["source"] and row["as_of"] and row["confidence"] for row in tree)
+    assert planner("catalog", "show", name).out.startswith("[")
+
+
+def test_show_suggests_near_names(planner) -> None:
+    ran = planner("catalog", "show", "H100-SMX")
+    assert ran.code == 2
+    assert "error[C101]" in ran.err
+    assert "H100-SXM" in ran.err
+
+
+def test_shipped_catalog_has_no_errors(planner) -> None:
+    ran = planner("catalog", "check")
+    assert ran.code == 0
+    assert "0 errors" in ran.out.splitlines()[-1]
+    short, long = len(ran.out.splitlines()), len(planner("catalog", "check", "--all").out.splitlines())
+    assert long > short
+
+
+def test_bad_overlay_is_refused_with_a_code(planner, tmp_path: Path) -> None:
+    overlay = tmp_path / "mine.yaml"
+    overlay.write_text(
+        "offers:\n"
+        "  - {provider: aws, region: us-east-1, instance_type: p5.48xlarge, option: on_demand, "
+        "price_usd_per_hour: 0, source: me, as_of: 2026-11-01, confidence: list}\n"
+    )
+    ran = planner("catalog", "check", "--overlay", str(overlay))
+    assert ran.code == 2
+    assert "error[C" in ran.err
+
+
+def test_catalog_that_is_not_there_is_refused(planner) -> None:
+    ran = planner("catalog", "list", "--catalog", "no/such/dir")
+    assert ran.code == 2
+    assert "error[C101]" in ran.err
