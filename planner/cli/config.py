@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,6 @@ class Settings:
 
     layers: tuple[Layer, ...] = ()
     show: bool = False
-    origin: dict[tuple[str, str], str] = field(default_factory=dict)
-    """(command, parameter) → path of the file that a value came from."""
 
     @classmethod
     def read(cls, cwd: Path | None = None, user_file: Path | None = None) -> Settings:
@@ -54,22 +52,31 @@ class Settings:
             layers.append(Layer(str(path), user))
         return cls(tuple(layers))
 
-    def default_map(self, commands: Iterable[str]) -> dict[str, Any]:
-        """click's default_map: command → option → value; a table of a command beats the top level of its file."""
-        known = set(commands)
-        merged: dict[str, Any] = {}
-        for command in known:
-            values: dict[str, Any] = {}
-            for layer in self.layers:
-                own = layer.values.get(command, {})
-                general = {k: v for k, v in layer.values.items() if k not in known}
-                for key, value in {**general, **(own if isinstance(own, Mapping) else {})}.items():
-                    name = key.replace("-", "_")
-                    if name not in values:
-                        values[name] = value
-                        self.origin[command, name] = layer.path
-            merged[command] = values
-        return merged
+    def values_for(self, path: tuple[str, ...]) -> dict[str, tuple[Any, str]]:
+        """Option key → (value, file it came from) for a command such as ("catalog", "list").
+
+        A stronger file wins; inside a file a table nearer to the command (`[catalog.list]`) beats `[catalog]`, which
+        beats the top level. Dashes and underscores in keys are one.
+        """
+        found: dict[str, tuple[Any, str]] = {}
+        for layer in self.layers:
+            merged: dict[str, Any] = {}
+            for table in _tables(layer.values, path):
+                merged |= {k.replace("-", "_"): v for k, v in table.items() if not isinstance(v, Mapping)}
+            for key, value in merged.items():
+                found.setdefault(key, (value, layer.path))
+        return found
+
+
+def _tables(values: Mapping[str, Any], path: tuple[str, ...]) -> list[Mapping[str, Any]]:
+    """The top level and the tables on the way to a command, the nearest last."""
+    tables = [values]
+    for name in path:
+        inner = tables[-1].get(name)
+        if not isinstance(inner, Mapping):
+            break
+        tables.append(inner)
+    return tables
 
 
 def user_config_file() -> Path:
@@ -103,13 +110,20 @@ class PlannerCommand(click.Command):
         )  # fmt: skip
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        prefix = "PLANNER_" + ctx.command_path.split(" ", 1)[-1].replace(" ", "_").upper()
-        for param in self.params:
-            if isinstance(param, click.Option) and param.name and param.envvar is None and param.expose_value:
-                param.envvar = [f"{prefix}_{param.name.upper()}", f"PLANNER_{param.name.upper()}"]
+        path = command_words(ctx)
+        prefix = "_".join(("PLANNER", *path)).upper()
+        for option in self.settable():
+            key = key_of(option).upper()
+            option.envvar = [f"{prefix}_{key}", f"PLANNER_{key}"]
         if isinstance(ctx.obj, Settings):
-            _refuse_unknown_keys(self, ctx.obj, (ctx.info_name or "", ctx.parent))
+            _refuse_unknown_keys(self, ctx.obj, path)
+            values = ctx.obj.values_for(path)
+            ctx.default_map = {str(o.name): values[key_of(o)][0] for o in self.settable() if key_of(o) in values}
         return super().parse_args(ctx, args)
+
+    def settable(self) -> list[click.Option]:
+        """The options that variables and files may set."""
+        return [p for p in self.params if isinstance(p, click.Option) and p.expose_value]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Show the configuration instead of running, where asked for; else run."""
@@ -128,20 +142,34 @@ def _remember_show(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.meta["planner.show_config"] = True
 
 
-def _refuse_unknown_keys(command: click.Command, settings: Settings, where: tuple[str, click.Context | None]) -> None:
+def command_words(ctx: click.Context) -> tuple[str, ...]:
+    """`("catalog", "list")`."""
+    words: list[str] = []
+    at: click.Context | None = ctx
+    while at is not None and at.parent is not None:
+        words.insert(0, at.info_name or "")
+        at = at.parent
+    return tuple(words)
+
+
+def key_of(option: click.Option) -> str:
+    """The name of an option in files and variables: its long flag with underscores."""
+    return max(option.opts, key=len).lstrip("-").replace("-", "_")
+
+
+def _refuse_unknown_keys(command: PlannerCommand, settings: Settings, path: tuple[str, ...]) -> None:
     """A key of a command's own table that is no option of it is a typing error, not something to ignore."""
-    name, parent = where
-    if parent is None or parent.parent is not None:
-        return
-    options = {p.name for p in command.params if isinstance(p, click.Option) and p.expose_value}
+    options = {key_of(o) for o in command.settable()}
     faults = []
     for layer in settings.layers:
-        own = layer.values.get(name, {})
-        for key in own if isinstance(own, Mapping) else ():
+        tables = _tables(layer.values, path)
+        own = tables[-1] if len(tables) == len(path) + 1 else {}
+        for key in own:
             if key.replace("-", "_") not in options:
                 from difflib import get_close_matches
 
-                near = get_close_matches(key.replace("-", "_"), sorted(o for o in options if o), n=1)
+                near = get_close_matches(key.replace("-", "_"), sorted(options), n=1)
+                name = " ".join(path)
                 faults.append(
                     Fault("U111", f"'{key}' is no option of 'planner {name}'", path=layer.path,
                           help=f"did you mean {near[0]}?" if near else f"see 'planner {name} --help'")
@@ -152,42 +180,51 @@ def _refuse_unknown_keys(command: click.Command, settings: Settings, where: tupl
 
 def describe(ctx: click.Context) -> list[str]:
     """`name = value  (source)` for every option of a parsed command."""
+    if not isinstance(ctx.command, PlannerCommand):
+        return []
     lines = []
-    for param in ctx.command.params:
-        if not isinstance(param, click.Option) or not param.name or not param.expose_value:
-            continue
-        source = ctx.get_parameter_source(param.name)
-        lines.append(f"{param.name} = {ctx.params.get(param.name)!r}  ({_source_text(ctx, param, source)})")
+    for option in ctx.command.settable():
+        name = str(option.name)
+        value = ctx.params.get(name)
+        shown = "none" if value is None else value
+        lines.append(f"{key_of(option)} = {shown}  ({_source_text(ctx, option, ctx.get_parameter_source(name))})")
     return lines
 
 
-def _source_text(ctx: click.Context, param: click.Option, source: ParameterSource | None) -> str:
+def _source_text(ctx: click.Context, option: click.Option, source: ParameterSource | None) -> str:
     if source == ParameterSource.COMMANDLINE:
         return "command line"
     if source == ParameterSource.ENVIRONMENT:
         import os
 
-        names = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
+        names = [option.envvar] if isinstance(option.envvar, str) else list(option.envvar or ())
         return f"environment {next((n for n in names if os.environ.get(n)), '')}".strip()
     if source == ParameterSource.DEFAULT_MAP and isinstance(ctx.obj, Settings):
-        return ctx.obj.origin.get((ctx.info_name or "", param.name or ""), "configuration file")
+        return ctx.obj.values_for(command_words(ctx))[key_of(option)][1]
     return "default"
 
 
 def show_all(ctx: click.Context, commands: Iterable[str]) -> None:
     """The values of every command's options as they would be without flags."""
+    files = ", ".join(layer.path for layer in ctx.obj.layers) or "none found"
+    click.echo(f"# configuration files: {files}")
+    _show_group(ctx, commands)
+
+
+def _show_group(ctx: click.Context, commands: Iterable[str]) -> None:
     group = ctx.command
     if not isinstance(group, click.Group):
         return
-    files = ", ".join(layer.path for layer in ctx.obj.layers) or "none found"
-    click.echo(f"# configuration files: {files}")
     for name in commands:
         command = group.get_command(ctx, name)
         if isinstance(command, PlannerCommand):
             with command.make_context(name, [], parent=ctx) as sub:
-                click.echo(f"[{name}]")
+                click.echo(f"[{'.'.join(command_words(sub))}]")
                 for line in describe(sub):
                     click.echo(line)
+        elif isinstance(command, click.Group):
+            with click.Context(command, parent=ctx, info_name=name) as sub:
+                _show_group(sub, command.list_commands(sub))
 
 
 def stdout_is_terminal() -> bool:

@@ -78,7 +78,6 @@ def cli(ctx: click.Context, show_config: bool) -> None:
     """
     ctx.obj = config.Settings.read()
     ctx.obj.show = show_config
-    ctx.default_map = ctx.obj.default_map(COMMANDS)
     if ctx.invoked_subcommand is None:
         if show_config:
             config.show_all(ctx, COMMANDS)

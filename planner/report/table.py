@@ -230,7 +230,8 @@ def _apis(apis: Iterable[ApiView], result: Result) -> Table:
 
 def _cost(plan: PlanView) -> RenderableType:
     terms = [f"{name.replace('_', ' ')} {usd(value)}" for name, value in plan.cost.terms.items() if value]
-    lines = [f"{' + '.join(terms) or '0'} = {usd(plan.cost.total_usd_per_month)} USD/month"]
+    total = f" = {usd(plan.cost.total_usd_per_month)}" if len(terms) > 1 else ""
+    lines = [f"{' + '.join(terms) or '0'}{total} USD/month"]
     tokens = [f"{w} {usd(v)}" for w, v in plan.cost.usd_per_million_tokens.items() if v is not None]
     if tokens:
         lines.append("USD per million tokens: " + ", ".join(tokens))

@@ -96,7 +96,7 @@ def show(name: str, path: str | None, overlays: tuple[str, ...], format_: str, o
     write_result(found_text(cat, found, format_, output == "-" and stdout_is_terminal()), output)
 
 
-@catalog.command(cls=PlannerCommand)
+@catalog.command(cls=PlannerCommand, short_help="Check the tables for errors and oddities.")
 @click.option("--all", "everything", is_flag=True, help="Print every note, not one per kind with its count.")
 @source_options
 @format_option("table", "json", "csv", "markdown")
