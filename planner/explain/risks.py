@@ -16,6 +16,18 @@ from planner.verify.types import Verification
 STALE_AFTER = timedelta(days=180)
 """A price older than this at the price date is called stale."""
 
+FLAGS: dict[str, str] = {
+    "tensor_parallel_over_pcie": "tensor parallelism crosses PCIe, without a link between accelerators",
+    "weight_only": "the precision is weight-only on this hardware: it saves memory, not compute time",
+    "weights_offloaded": "weights are read from host memory through PCIe",
+    "multi_instance": "one replica spans several instances and needs the network between them",
+    "low_concurrency": "the cache holds fewer than four of the longest requests",
+    "accelerator_not_in_fit": "no measurement of this accelerator is behind the estimate",
+    "engine_overhead_assumed": "the engine's memory overhead is assumed, no start-up log is behind it",
+    "ttft_not_checked": "the measured row says nothing of TTFT, so that promise was not checked",
+}
+"""What a configuration's flag means (`ReplicaCapability.flags`)."""
+
 
 def find_risks(spec: Spec, catalog: Catalog, problem: Problem, plan: Plan, check: Verification) -> tuple[Risk, ...]:
     """All risks of a plan, in a fixed order: prices, estimates, spot, concentration, limits, hardware."""
@@ -130,14 +142,10 @@ def _limits(problem: Problem, plan: Plan) -> list[Risk]:
 
 def _hardware(catalog: Catalog, pools: dict[str, Pool], plan: Plan, check: Verification) -> list[Risk]:
     """Flags of configurations, marketplaces."""
-    words = {
-        "tensor_parallel_over_pcie": "tensor parallelism crosses PCIe without a link between accelerators",
-        "weight_only": "the precision is weight-only on this hardware: it halves memory, not time",
-    }
     found = []
     for d in check.deliveries:
         for flag in d.capability.flags:
-            risk = Risk(kind=flag, text=f"{words.get(flag, flag.replace('_', ' '))}: {d.config}")
+            risk = Risk(kind=flag, text=f"{FLAGS.get(flag, flag.replace('_', ' '))}: {d.config}")
             if risk not in found:
                 found.append(risk)
     markets = []

@@ -56,15 +56,15 @@ def list_(
     TABLE is one of accelerators, instance_types, offers, providers, regions, models, precisions, engines, support,
     apis, profiles, spot_markets, round_trips, groups.
     """
-    from planner.report.catalog import filter_rows, rows_text, tables_text
+    from planner.report.catalog import list_rows, rows_text, tables_text
 
     cat = _load(path, overlays)
     colour = output == "-" and stdout_is_terminal()
     if table is None:
         write_result(tables_text(cat, TABLES, format_, colour), output)
         return
-    rows = filter_rows(cat, table, [_pair(f) for f in filters])
-    write_result(rows_text(cat, table, rows, format_, colour), output)
+    rows = list_rows(cat, table, [_pair(f) for f in filters])
+    write_result(rows_text(table, rows, format_, colour), output)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -85,15 +85,18 @@ def show(name: str, path: str | None, overlays: tuple[str, ...], format_: str, o
     NAME is an id or alias of any table: an accelerator, model, precision, engine, provider, API, instance type,
     offer, region, …
     """
-    from planner.report.catalog import find_rows, found_text, suggestions
+    from planner.catalog.catalog import UnknownName
+    from planner.catalog.query import show as look_up
+    from planner.report.catalog import found_text
 
     cat = _load(path, overlays)
-    found = find_rows(cat, TABLES, name)
-    if not found:
-        near = suggestions(cat, TABLES, name)
+    try:
+        found = look_up(cat, name)
+    except UnknownName as unknown:
+        near = unknown.suggestions
         hint = f"did you mean {' or '.join(near)}?" if near else "planner catalog list TABLE shows every name"
-        raise InputError([Fault("C101", f"no row of the catalog is named '{name}'", help=hint)])
-    write_result(found_text(cat, found, format_, output == "-" and stdout_is_terminal()), output)
+        raise InputError([Fault("U108", f"no row of the catalog is named '{name}'", help=hint)]) from None
+    write_result(found_text(found, format_), output)
 
 
 @catalog.command(cls=PlannerCommand, short_help="Check the tables for errors and oddities.")
@@ -112,4 +115,4 @@ def check(everything: bool, path: str | None, overlays: tuple[str, ...], format_
 
     cat = _load(path, overlays)
     findings = check_catalog(cat)
-    write_result(check_text(cat, findings, format_, everything, output == "-" and stdout_is_terminal()), output)
+    write_result(check_text(cat, findings, format_, everything), output)
