@@ -13,15 +13,14 @@ from planner.errors import Fault, InputError
 
 @click.command(cls=PlannerCommand)
 @click.argument("file", default="workload.yaml", metavar="[FILE]")
+@click.option("--name", metavar="NAME", default=None, show_default="from FILE", help="Name of the review.")
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
-def init(file: str, force: bool) -> None:
+def init(file: str, name: str | None, force: bool) -> None:
     """Write a commented starter spec.
 
     FILE is workload.yaml unless given; - prints it. An existing file is kept unless --force is given.
     """
-    from importlib import import_module
-
-    starter_text = import_module("planner.spec.starter").starter_text
+    from planner.spec.starter import starter_spec
 
     if file != "-":
         path = Path(file)
@@ -30,6 +29,13 @@ def init(file: str, force: bool) -> None:
             raise InputError([Fault("U103", f"cannot write {file}: {what}")])
         if path.exists() and not force:
             raise InputError([Fault("U104", f"{file} exists already", help="give another name, or --force")])
-    write_result(starter_text(), file)
+    write_result(starter_spec(name or _name_for(file)), file)
     if file != "-":
         click.echo(f"wrote {file}; try: planner solve {file}", err=True)
+
+
+def _name_for(file: str) -> str:
+    """A usable name from the file's own: letters, digits, dots, dashes and underscores of its stem."""
+    import re
+
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", Path(file).stem).strip("-._") or "workload"

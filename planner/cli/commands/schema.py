@@ -25,7 +25,7 @@ def schema(of: str, output: str) -> None:
 
         tree = result_schema()
     else:
-        from importlib import import_module
+        from planner.spec.schema import spec_schema
 
-        tree = import_module("planner.spec.schema").spec_schema()
+        tree = spec_schema()
     write_result(json.dumps(tree, indent=2, ensure_ascii=True), output)
