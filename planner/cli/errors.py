@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from planner.errors import Fault, InputError, PlannerError, SolverError, VerificationError
+from planner.errors import Fault, InputError, Interrupted, PlannerError, SolverError, VerificationError
 
 SHOWN_COLUMNS = 100
 """Source lines longer than this are cut around the fault."""
@@ -115,6 +115,8 @@ def print_planner_error(error: PlannerError) -> None:
     else:
         message = str(error)
     tag = "error" if code is None else f"error[{code}]"
+    if isinstance(error, Interrupted):
+        tag = "interrupted"
     colour = colour_on()
     click.echo((click.style(tag, fg="red", bold=True) if colour else tag) + f": {_printable(message)}", err=True)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -92,6 +94,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    _write_anything()
     try:
         code = cli.main(args=None if args is None else list(args), prog_name="planner", standalone_mode=False)
         sys.stdout.flush()
@@ -108,7 +111,14 @@ def run(args: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return 130
     except BrokenPipeError:
-        return _reader_left()
+        _abandon_stdout()
+        return 0
+    except OSError as error:
+        _abandon_stdout()
+        click.echo(
+            f"error[U109]: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""), err=True
+        )
+        return 1
     except Exception as error:
         if os.environ.get("PLANNER_DEBUG") == "1":
             raise
@@ -121,7 +131,14 @@ def run(args: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _reader_left() -> int:
-    """`planner … | head`: nobody wants the rest, and the interpreter must not complain about it on exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+def _write_anything() -> None:
+    """A terminal that cannot show a character gets a `?` in its place, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _abandon_stdout() -> None:
+    """Nobody takes the rest (`planner … | head`, a full disk): the interpreter must not try again on exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

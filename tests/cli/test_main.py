@@ -1,5 +1,6 @@
 """The group: lazy help, versions, exit codes, signals and pipes."""
 
+import os
 import re
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def test_unknown_option_is_bad_usage(planner) -> None:
     [
         (SolverError("highs", "crashed", "signal 11"), 1, "error[E101]: highs: crashed (signal 11)"),
         (VerificationError(("quota[x]: needed 3, had 2",)), 1, "error[E102]: a plan failed its recomputation"),
-        (Interrupted("Ctrl-C"), 130, "error"),
+        (Interrupted("before a plan was found"), 130, "interrupted: before a plan was found"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (RuntimeError("a\nb"), 1, "internal error: RuntimeError: a b — please report"),
     ],
@@ -96,6 +97,24 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main_module.cli, "main", fail)
     with pytest.raises(RuntimeError, match="inner"):
         main_module.run(["schema"])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_full_disk_is_told_once_and_exits_1(planner_process) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "planner", "schema", "--of", "result"], stdout=full,
+                              stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "error[U109]: No space left on device\n"
+
+
+def test_ascii_terminal_still_gets_the_text() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "planner", "--help"], capture_output=True, cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert b"Exit codes: 0 at least one verified plan" in done.stdout
 
 
 def test_closed_pipe_is_no_error() -> None:
