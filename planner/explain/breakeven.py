@@ -1,4 +1,4 @@
-"""The volume at which renting machines costs no more than an API, in closed form."""
+"""The volume, and the API price, at which renting machines costs no more than an API: closed forms."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.base import PurchaseOption
-from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem
+from planner.candidates.types import ApiCandidate, Candidate, Problem
 from planner.demand.types import Demand, Service, Slice
 from planner.explain.types import Flip
-from planner.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
+from planner.units import HOURS_PER_MONTH, MILLION, SECONDS_PER_HOUR
 
-MOST_INSTANCES = 4096
+MOST_UNITS = 4096
 """Fleets searched; a break-even beyond this many instances of one pool is reported as none."""
+MOST_APIS = 3
+"""APIs whose break-even price is given, the cheapest first."""
 _RENTED = (PurchaseOption.ON_DEMAND, PurchaseOption.RESERVED_1Y, PurchaseOption.RESERVED_3Y)
 
 
@@ -24,11 +26,6 @@ class Volume:
     tokens_per_month: float
     api_usd_per_month: float
     apis: tuple[str, ...]
-
-    @property
-    def usd_per_token(self) -> float:
-        """Of the all-API bill."""
-        return self.api_usd_per_month / self.tokens_per_month
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +38,49 @@ class Crossing:
     offer: str
 
 
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """The whole service on machines of one pool, at today's volume."""
+
+    usd_per_month: float
+    instances: int
+    offer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """One way to host a service on a pool: what an instance costs a month, overhead inside, and what it holds."""
+
+    offer: str
+    usd_per_month: float
+    load: float
+    """Replicas (a real number) that today's volume needs."""
+    spare: int
+    per_unit: int
+    """Replicas that a unit holds."""
+    instances_per_unit: int
+    """Instances of a unit: 1, or more where a replica spans several."""
+
+    @property
+    def unit_usd_per_month(self) -> float:
+        return self.instances_per_unit * self.usd_per_month
+
+
 def api_break_evens(problem: Problem) -> tuple[Flip, ...]:
-    """One flip per service that both an API and rented machines could serve completely."""
-    flips = []
-    pools = {p.id: p for p in problem.pools}
+    """Per service that both an API and rented machines could serve completely: the volume and the API prices at which
+    the two bills are equal."""
+    flips: list[Flip] = []
     for service in problem.demand.services:
         volume = all_api(service, problem.demand.slices, problem.apis)
-        own = [c for c in problem.candidates if c.service == service.id]
-        if volume is None or not own or volume.tokens_per_month <= 0 or volume.api_usd_per_month <= 0:
+        tariffs = hosting_tariffs(service, problem)
+        if volume is None or not tariffs or volume.tokens_per_month <= 0 or volume.api_usd_per_month <= 0:
             continue
-        crossing = cheapest_crossing(service, volume, own, pools, problem)
-        flips.append(_flip(service, volume, crossing))
+        fixed = problem.policy.ops_overhead.fixed_usd_per_month
+        flips.append(_volume_flip(service, volume, cheapest_crossing(tariffs, fixed, volume.api_usd_per_month)))
+        hosting = cheapest_hosting(tariffs, fixed)
+        bills = api_bills(service, problem.demand.slices, problem.apis)
+        for api, bill in sorted(bills.items(), key=lambda kv: (kv[1], kv[0]))[:MOST_APIS]:
+            flips.append(_price_flip(service, api, bill, volume.tokens_per_month, hosting))
     return tuple(flips)
 
 
@@ -94,72 +123,111 @@ def replicas_per_volume(service: Service, candidate: Candidate, demand: Demand, 
     return load
 
 
+def api_bills(service: Service, slices: Sequence[Slice], apis: Sequence[ApiCandidate]) -> dict[str, float]:
+    """USD/month of every API that could serve all classes of the service alone."""
+    bills: dict[str, float] = {}
+    for api in sorted({a.api for a in apis if a.service == service.id}):
+        prices = {a.request_class: a.usd_per_request for a in apis if a.service == service.id and a.api == api}
+        if all(c.id in prices for c in service.classes):
+            bills[api] = math.fsum(requests_per_month(c.mean_req_per_s, slices) * prices[c.id] for c in service.classes)
+    return {api: bill for api, bill in bills.items() if bill > 0}
+
+
+def hosting_tariffs(service: Service, problem: Problem) -> list[Tariff]:
+    """Every candidate that serves the whole service, under every rented firm option."""
+    pools = {p.id: p for p in problem.pools}
+    overhead = 1.0 + problem.policy.ops_overhead.fraction
+    spare = service.resilience.spare.count if service.resilience.spare else 0
+    found = []
+    for c in problem.candidates:
+        if c.service != service.id:
+            continue
+        load = replicas_per_volume(service, c, problem.demand, problem.policy.headroom.forecast_margin)
+        if not load:
+            continue
+        pool, size = pools[c.pool], c.capability.config.accelerators
+        for option in c.options:
+            price = pool.price(option)
+            if option in _RENTED and price is not None:
+                found.append(
+                    Tariff(
+                        price.offer, price.usd_per_hour * HOURS_PER_MONTH * overhead, load, spare,
+                        per_unit=max(1, pool.accelerators // size), instances_per_unit=-(-size // pool.accelerators),
+                    )
+                )  # fmt: skip
+    return found
+
+
+def cheapest_hosting(tariffs: Sequence[Tariff], fixed_usd_per_month: float) -> Hosting:
+    """Today's volume on one pool: whole replicas and spares in whole instances, the cheapest way."""
+    ways = []
+    for t in tariffs:
+        replicas = math.ceil(t.load - 1e-9) + t.spare
+        units = -(-replicas // t.per_unit)
+        ways.append((fixed_usd_per_month + units * t.unit_usd_per_month, t.offer, units * t.instances_per_unit))
+    usd, offer, instances = min(ways)
+    return Hosting(usd, instances, offer)
+
+
 def cheapest_crossing(
-    service: Service, volume: Volume, candidates: Sequence[Candidate], pools: dict[str, Pool], problem: Problem
+    tariffs: Sequence[Tariff], fixed_usd_per_month: float, api_usd_per_month: float
 ) -> Crossing | None:
     """The smallest multiple of today's volume at which some pool hosts the service for no more than the API asks.
 
-    i instances of a pool cost F + i·P·(1 + o) a month (P price of 730 h, o overhead share, F fixed overhead) and carry
-    t_i = (i·⌊G/g⌋ − spare)/n times today's volume, n the replicas of today's volume. The API asks t·A. They meet at
-    t = (F + i·P·(1 + o))/A, which counts where t ≤ t_i; the smallest such t over i, pools and options is returned.
+    i units of a pool cost F + i·P (P with overhead, F the fixed overhead) and carry t_i = (i·replicas − spare)/n times
+    today's volume, n the replicas of today's volume. The API asks t·A. They meet at t = (F + i·P)/A, which counts where
+    t ≤ t_i; the smallest such t over units, pools and options is returned.
     """
-    overhead = problem.policy.ops_overhead
-    spare = service.resilience.spare.count if service.resilience.spare else 0
     best: Crossing | None = None
-    for c in candidates:
-        pool = pools[c.pool]
-        load = replicas_per_volume(service, c, problem.demand, problem.policy.headroom.forecast_margin)
-        size = c.capability.config.accelerators
-        if not load or load <= 0:
-            continue
-        for option in c.options:
-            price = pool.price(option)
-            if option not in _RENTED or price is None:
-                continue
-            month = price.usd_per_hour * HOURS_PER_MONTH * (1.0 + overhead.fraction)
-            found = _meet(
-                overhead.fixed_usd_per_month, month, volume.api_usd_per_month, load, spare, size, pool.accelerators
-            )
-            if found is not None and (best is None or (found[0], price.offer) < (best.factor, best.offer)):
-                best = Crossing(found[0], found[0] * volume.api_usd_per_month, found[1], price.offer)
+    for tariff in tariffs:
+        found = _meet(tariff, fixed_usd_per_month, api_usd_per_month)
+        if found is not None and (best is None or (found[0], tariff.offer) < (best.factor, best.offer)):
+            best = Crossing(found[0], found[0] * api_usd_per_month, found[1], tariff.offer)
     return best
 
 
-def _meet(
-    fixed: float, month: float, api: float, load: float, spare: int, size: int, group: int
-) -> tuple[float, int] | None:
+def _meet(tariff: Tariff, fixed: float, api: float) -> tuple[float, int] | None:
     """(multiple of today's volume, instances) of the first meeting point on one pool, or None."""
-    per_unit = group // size if size <= group else 0
-    instances_per_replica = 1 if per_unit else -(-size // group)
-    for unit in range(1, MOST_INSTANCES + 1):
-        replicas = unit * per_unit if per_unit else unit
-        instances = unit * instances_per_replica
-        t = (fixed + instances * month) / api
-        if t <= (replicas - spare) / load:
-            return t, instances
-        if per_unit and month * load >= api * per_unit:
-            return None
-        if not per_unit and instances_per_replica * month * load >= api:
-            return None
+    if tariff.unit_usd_per_month * tariff.load >= api * tariff.per_unit:
+        return None  # a full unit costs more than the API asks for what it carries
+    for unit in range(1, MOST_UNITS + 1):
+        t = (fixed + unit * tariff.unit_usd_per_month) / api
+        if t <= (unit * tariff.per_unit - tariff.spare) / tariff.load:
+            return t, unit * tariff.instances_per_unit
     return None
 
 
-def _flip(service: Service, volume: Volume, crossing: Crossing | None) -> Flip:
+def _volume_flip(service: Service, volume: Volume, crossing: Crossing | None) -> Flip:
     now = volume.tokens_per_month
     api = " + ".join(volume.apis)
     head = f"all by API ({api}): {volume.api_usd_per_month:,.0f} USD/month for {now / 1e6:,.0f} M tokens"
     if crossing is None:
         return Flip(
-            what="api_break_even", service=service.id, at=None, unit="tokens/month", now=now,
+            what="api_volume", service=service.id, at=None, unit="tokens/month", now=now,
             text=f"{head}; no volume of this mix makes rented machines cheaper",
         )  # fmt: skip
     at = crossing.factor * now
     side = "below" if crossing.factor > 1.0 else "above"
     return Flip(
-        what="api_break_even", service=service.id, at=at, unit="tokens/month", now=now,
+        what="api_volume", service=service.id, at=at, unit="tokens/month", now=now,
         usd_per_month_at=crossing.usd_per_month,
         text=(
             f"{head}; break-even at {at / 1e6:,.0f} M tokens/month, where {crossing.instances} × {crossing.offer} "
             f"costs the same {crossing.usd_per_month:,.0f} USD/month; today's volume is {side} it"
+        ),
+    )  # fmt: skip
+
+
+def _price_flip(service: Service, api: str, bill: float, tokens: float, hosting: Hosting) -> Flip:
+    """The price of an API at which the service on machines costs the same as all of it by this API."""
+    now, at = (usd / tokens * MILLION for usd in (bill, hosting.usd_per_month))
+    side = "above" if bill > hosting.usd_per_month else "below"
+    return Flip(
+        what="api_price", service=service.id, at=at, unit="USD per million tokens of the mix", now=now,
+        usd_per_month_at=hosting.usd_per_month,
+        text=(
+            f"all by {api} costs {bill:,.0f} USD/month, {now:.3g} per million tokens of this mix; all on "
+            f"{hosting.instances} × {hosting.offer} costs {hosting.usd_per_month:,.0f}: equal at {at:.3g} per million "
+            f"tokens ({hosting.usd_per_month / bill:.3g} × today's price, which is {side} it)"
         ),
     )  # fmt: skip

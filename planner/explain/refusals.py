@@ -8,9 +8,15 @@ from planner.candidates.types import Rejected
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.explain.types import RefusalGroup
 
+DOMINATED = "dominated_by"
+"""The check of what another candidate replaces in every plan: no obstacle, only a reduction."""
+
 
 def group_refusals(rejected: Sequence[Rejected]) -> tuple[RefusalGroup, ...]:
-    """One group per (service, check, kind), most refusals first; a refusal with two failed checks is in two groups."""
+    """One group per (service, check, kind), most refusals first, what another choice merely replaces last.
+
+    A refusal with two failed checks is in two groups.
+    """
     groups: dict[tuple[str, str, str], RefusalGroup] = {}
     for r in rejected:
         for check in r.checks:
@@ -23,7 +29,11 @@ def group_refusals(rejected: Sequence[Rejected]) -> tuple[RefusalGroup, ...]:
                 )  # fmt: skip
             else:
                 groups[key] = before.model_copy(update={"count": before.count + r.count})
-    return tuple(sorted(groups.values(), key=lambda g: (-g.count, g.service or "", g.check, g.kind)))
+
+    def order(g: RefusalGroup) -> tuple[bool, int, str, str, str]:
+        return g.check == DOMINATED, -g.count, g.service or "", g.check, g.kind
+
+    return tuple(sorted(groups.values(), key=order))
 
 
 def why_not(rejected: Sequence[Rejected], name: str, catalog: Catalog | None = None) -> tuple[Rejected, ...]:

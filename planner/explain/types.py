@@ -22,7 +22,7 @@ class Flip(Frozen):
     """A break-even: the value of something at which another choice becomes the cheaper one."""
 
     what: str
-    """`api_break_even`: the volume at which an all-API bill equals the self-hosted one."""
+    """`api_volume`: the volume at which an all-API bill equals the self-hosted one; `api_price`: the API price."""
     service: str
     at: float | None
     """None: no value flips the choice."""

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.explain.binding import SENTENCES
-from planner.explain.refusals import group_refusals
+from planner.explain.refusals import DOMINATED, group_refusals
 from planner.explain.types import Binding, RefusalGroup
 from planner.report.flat import mean_rate
 from planner.report.numbers import percent, quantity, usd
@@ -195,7 +195,7 @@ def _latency(value: float | None) -> str:
 
 def _deployments(deployments: Iterable[DeploymentView]) -> Table:
     table = table_of(
-        "Deploy", "replicas>", "model~", "engine<", "on<", "req/s\neach>", "TTFT\np95 ms>", "TPOT\np95 ms>",
+        "Deploy", "count>", "model~", "engine<", "on<", "req/s\neach>", "TTFT\np95 ms>", "TPOT\np95 ms>",
         "busy at\npeak>", "from<",
     )  # fmt: skip
     for d in deployments:
@@ -313,6 +313,8 @@ def refusal_table(groups: Sequence[RefusalGroup], most: int = MOST_GROUPS) -> Re
 
 def _example(g: RefusalGroup) -> str:
     c = g.example_check
+    if g.check == DOMINATED:
+        return f"{g.example} by {_value(c.had)}"
     unit = f" {c.unit}" if c.unit else ""
     numbers = "" if c.needed is None and c.had is None else f": needed {_value(c.needed)}{unit}, had {_value(c.had)}"
     return f"{g.example}{numbers}"

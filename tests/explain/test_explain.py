@@ -66,7 +66,7 @@ def test_break_even_is_the_volume_where_both_bills_are_equal() -> None:
     """All-API: 5,508,000 requests × 0.002 USD = 11,016 USD for 8.262 G tokens. One instance: 2,920 USD a month, and it
     carries 2 of the 6.25 … req/s that are sized on, so more than one is needed before the API costs as much."""
     problem = sample.problem()
-    (flip,) = api_break_evens(problem)
+    flip, *_ = api_break_evens(problem)
     volume = all_api(problem.demand.services[0], problem.demand.slices, problem.apis)
     assert volume is not None
     assert volume.api_usd_per_month == pytest.approx(11016.0)
@@ -80,23 +80,33 @@ def test_break_even_is_the_volume_where_both_bills_are_equal() -> None:
     assert "today's volume is above it" in flip.text
 
 
+def test_api_price_at_which_hosting_costs_the_same() -> None:
+    """Three instances carry 2.5 replicas' worth: 8,760 USD against 11,016 by API for 8,262 M tokens."""
+    _, flip = api_break_evens(sample.problem())
+    assert flip.what == "api_price"
+    assert flip.at == pytest.approx(3 * 2920.0 / 8262)
+    assert flip.now == pytest.approx(11016 / 8262)
+    assert "which is above it" in flip.text
+    assert "3 × eurocloud/eu-north1/gpu-2x/reserved_1y" in flip.text
+
+
 def test_overhead_and_fixed_costs_move_the_break_even() -> None:
     policy = Policy(ops_overhead=OpsOverhead(fraction=0.3, fixed_usd_per_month=100.0))
-    (flip,) = api_break_evens(sample.problem(policy=policy))
+    flip, *_ = api_break_evens(sample.problem(policy=policy))
     assert flip.usd_per_month_at == pytest.approx(100.0 + 1.3 * 2920.0)
 
 
 def test_spare_needs_one_more_instance() -> None:
     service = sample.service().model_copy(update={"resilience": Resilience(spare=Spare(count=1))})
     demand = sample.demand().model_copy(update={"services": (service,)})
-    (flip,) = api_break_evens(sample.problem(demand=demand))
+    flip, *_ = api_break_evens(sample.problem(demand=demand))
     # Two instances, one a spare: 5,840 USD = t·11,016 at t = 0.53 > 1/2.5; three carry 0.8 and cost 8,760 = 0.795.
     assert flip.usd_per_month_at == pytest.approx(3 * 2920.0)
 
 
 def test_api_that_is_always_cheaper_has_no_break_even() -> None:
     cheap = tuple(a.model_copy(update={"usd_per_request": 0.0002}) for a in sample.problem().apis)
-    (flip,) = api_break_evens(sample.problem(apis=cheap))
+    flip, *_ = api_break_evens(sample.problem(apis=cheap))
     assert flip.at is None
     assert "no volume" in flip.text
 
@@ -108,8 +118,7 @@ def test_no_break_even_without_an_api_or_without_machines() -> None:
 
 def test_spot_is_no_ground_for_a_break_even() -> None:
     spot_only = tuple(c.model_copy(update={"options": (PurchaseOption.SPOT,)}) for c in sample.problem().candidates)
-    (flip,) = api_break_evens(sample.problem(candidates=spot_only))
-    assert flip.at is None
+    assert api_break_evens(sample.problem(candidates=spot_only)) == ()
 
 
 def test_refusals_are_grouped_by_reason_with_counts() -> None:
