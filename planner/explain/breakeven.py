@@ -226,8 +226,8 @@ def _price_flip(service: Service, api: str, bill: float, tokens: float, hosting:
         what="api_price", service=service.id, at=at, unit="USD per million tokens of the mix", now=now,
         usd_per_month_at=hosting.usd_per_month,
         text=(
-            f"all by {api} costs {bill:,.0f} USD/month, {now:.3g} per million tokens of this mix; all on "
-            f"{hosting.instances} × {hosting.offer} costs {hosting.usd_per_month:,.0f}: equal at {at:.3g} per million "
-            f"tokens ({hosting.usd_per_month / bill:.3g} × today's price, which is {side} it)"
+            f"all by {api} costs {bill:,.0f} USD/month, {now:.3g} USD per million tokens of this mix; all on "
+            f"{hosting.instances} × {hosting.offer} costs {hosting.usd_per_month:,.0f}: equal at {at:.3g} USD per "
+            f"million tokens ({hosting.usd_per_month / bill:.3g} × today's price, which is {side} it)"
         ),
     )  # fmt: skip

@@ -16,12 +16,14 @@ from planner.report.numbers import dump_json
 SHOWN: dict[str, tuple[str, ...]] = {
     "accelerators": ("id", "vendor", "kind", "memory_gb", "bandwidth_gb_per_s", "bf16_tflops", "link"),
     "instance_types": ("id", "accelerator", "accelerators", "interconnect", "tensor_parallel_domain"),
-    "offers": ("id", "accelerators", "accelerator", "country", "price_usd_per_hour", "confidence"),
+    "offers": ("id", "accelerator", "country", "price_usd_per_hour", "confidence"),
     "models": ("id", "family", "total_params_b", "active_params_b", "native_precision", "max_context_tokens"),
     "apis": ("id", "input_usd_per_mtok", "output_usd_per_mtok", "countries", "operator_jurisdiction"),
     "engines": ("id", "version", "production", "vendors", "precisions"),
 }
 """Columns of a table on a terminal, where all of them would not fit; the other formats have every column."""
+LONGEST_ID = 60
+"""Ids up to this many characters are not wrapped."""
 Rows = Sequence[dict[str, Cell]]
 
 
@@ -93,7 +95,7 @@ def _grid(columns: Sequence[str], rows: Rows, colour: bool) -> str:
     for c in columns:
         numeric = all(isinstance(r[c], int | float) or r[c] is None for r in rows)
         longest = max((len(str(r[c])) for r in rows), default=0)
-        whole = c == columns[0] and longest <= WIDTH // 2
+        whole = c == columns[0] and longest <= LONGEST_ID
         table.add_column(c.replace("_", " "), justify="right" if numeric else "left", overflow="fold", no_wrap=whole)
     for r in rows:
         table.add_row(*(_short(r[c]) for c in columns))

@@ -77,7 +77,7 @@ def _used_names(plan: PlanView) -> set[str]:
 def _answer(name: str, ranks: Sequence[int], refused: Sequence[Rejected], result: Result) -> list[RenderableType]:
     lines = []
     if ranks:
-        lines.append(f"it is used by plan {', '.join(map(str, ranks))}")
+        lines.append(f"it is used by plan{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}")
     for r in refused[:MOST_SHOWN]:
         times = f" ({r.count:,} times)" if r.count > 1 else ""
         where = f"{r.service}: " if r.service and len({d.workload for d in result.demand}) > 1 else ""
