@@ -48,7 +48,7 @@ def test_catalog_is_found_outside_the_checkout(site: Path, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_solve_works_from_the_wheel(site: Path, tmp_path: Path) -> None:
-    spec = ROOT / "problems" / "seeds" / "qwen36-27b-one-h100.yaml"
+    spec = Path(__file__).with_name("one_h100.yaml")
     done = _run(site, tmp_path, "solve", str(spec), "--format", "csv")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("rank,title,")
