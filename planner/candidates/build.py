@@ -177,6 +177,18 @@ def request_loads(service: Service, country: str | None, catalog: Catalog) -> tu
     )
 
 
+def service_precisions(service: Service, model: str, catalog: Catalog) -> tuple[str, ...]:
+    """The listed precisions, or the checkpoint's native one and FP8 (the contract's default)."""
+    if service.precisions is not None:
+        return service.precisions
+    return tuple(sorted({catalog.model(model).native_precision, "fp8"}))
+
+
+def service_engines(service: Service, catalog: Catalog) -> tuple[str, ...]:
+    """The listed engines, or the catalog's production engines."""
+    return service.engines or tuple(e.id for e in catalog.engines if e.production)
+
+
 def host_configs(
     service: Service, hosts: Iterable[Host], spec: Spec, catalog: Catalog
 ) -> tuple[dict[Host, list[EngineConfig]], list[Refusal]]:
@@ -190,9 +202,9 @@ def host_configs(
                 catalog,
                 model,
                 host.accelerator,
-                precisions=service.precisions,
+                precisions=service_precisions(service, model, catalog),
                 kv_precisions=service.kv_precisions,
-                engines=service.engines,
+                engines=service_engines(service, catalog),
                 gpu_memory_utilization=service.gpu_memory_utilization,
                 max_num_seqs=service.max_num_seqs,
                 tensor_parallel_domain=host.tensor_parallel_domain,
