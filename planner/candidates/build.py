@@ -12,7 +12,7 @@ from planner.candidates.places import place_checks, provider_checks
 from planner.candidates.pools import build_pools
 from planner.candidates.prune import prune_configs
 from planner.candidates.quotas import resolve_quotas
-from planner.candidates.reduce import reduce_pools
+from planner.candidates.reduce import reduce_markets
 from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem, QuotaRow, Rejected
 from planner.catalog.catalog import Catalog
 from planner.demand.types import Demand, RequestClass, Service
@@ -47,7 +47,7 @@ def build_problem(
 ) -> Problem:
     """Everything that a plan may use, and everything refused with all its failed checks.
 
-    `reduced` leaves out pools that another one replaces (same optimum; see `reduce_pools`).
+    `reduced` leaves out markets that another one replaces (same optimum; see `reduce_markets`).
 
     Deterministic: services, pools, candidates and refusals come in canonical order whatever the order of the input.
     """
@@ -78,7 +78,7 @@ def build_problem(
         assumptions=demand.assumptions,
         unknown_quotas=unknown,
     )
-    return reduce_pools(problem, catalog) if reduced else problem
+    return reduce_markets(problem, catalog) if reduced else problem
 
 
 def _used_quotas(quotas: Iterable[QuotaRow], used: set[str]) -> list[QuotaRow]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from planner.base import PurchaseOption
-from planner.formulation.milp import Milp
+from planner.formulation.milp import INF, Milp
 from planner.formulation.registry import family
 from planner.formulation.sets import COMMITMENTS, Config, Group, Sets, is_divisor_chain, maximal_patterns
 from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT, group_name, replica_terms, seat_kinds
@@ -40,7 +40,7 @@ def serve_demand(m: Milp, s: Sets) -> None:
                     share = s.rate(i, r, t, b) / top
                     terms = api_terms(m, s, i, r, t, b)
                     if s.is_covering(i):
-                        terms += capacity_terms(m, s, i, t, 1.0 / top)
+                        terms += capacity_terms(m, s, i, t, 1.0 / top, most=share)
                         m.row("serve_demand", (i, r, t, b), terms, lower=share, scale=top)
                     else:
                         terms += [(x, 1.0) for _, _, x in routed(m, s, i, r, t, b)]
@@ -96,16 +96,19 @@ def api_terms(m: Milp, s: Sets, i: int, r: int, t: int, b: int) -> Terms:
 
 
 def capacity_terms(
-    m: Milp, s: Sets, i: int, t: int, factor: float, kinds: tuple[str, ...] = (FIRM_SEAT, SPOT_SEAT)
+    m: Milp, s: Sets, i: int, t: int, factor: float, kinds: tuple[str, ...] = (FIRM_SEAT, SPOT_SEAT), most: float = INF
 ) -> Terms:
-    """factor · Σ_k cap[k]·replicas: capacity for the top band's mix."""
+    """factor · Σ_k cap[k]·replicas: capacity for the top band's mix; one replica counts at most `most`.
+
+    In a covering row ≥ `most` that changes no whole-number solution and tightens the relaxation.
+    """
     terms: Terms = []
     for k in s.configs_of[i]:
         capacity = s.mix_capacity(k, t)
         if capacity > 0:
             for kind in seat_kinds(k):
                 if kind in kinds:
-                    terms += replica_terms(m, s, k, t, kind, factor * capacity)
+                    terms += [(c, min(v, most)) for c, v in replica_terms(m, s, k, t, kind, factor * capacity)]
     return terms
 
 
@@ -219,12 +222,12 @@ def spot_limit(m: Milp, s: Sets) -> None:
                     if s.rate(i, r, t, b) <= 0:
                         continue
                     top = s.top(i, r, t)
+                    needed = (1 - service.max_spot_share) * s.rate(i, r, t, b) / top
                     terms = api_terms(m, s, i, r, t, b)
                     if s.is_covering(i):
-                        terms += capacity_terms(m, s, i, t, 1.0 / top, (FIRM_SEAT,))
+                        terms += capacity_terms(m, s, i, t, 1.0 / top, (FIRM_SEAT,), needed)
                     else:
                         terms += [(x, 1.0) for _, kind, x in routed(m, s, i, r, t, b) if kind == FIRM_SEAT]
-                    needed = (1 - service.max_spot_share) * s.rate(i, r, t, b) / top
                     m.row("spot_limit", (i, r, t, b), terms, lower=needed, scale=top)
 
 
@@ -232,41 +235,89 @@ def spot_limit(m: Milp, s: Sets) -> None:
 def spare(m: Milp, s: Sets) -> None:
     """With the largest used replicas gone, the others still serve everything that no API takes.
 
-        Σ_k cap[k]·replicas[k,τ] − count·loss[τ]  ≥  Λ[τ,b]·(1 − θ[τ,b])              ∀ s, τ, b
-        loss[τ] ≥ cap[k]·used[k,τ],   replicas[k,τ] ≤ limit[k,τ]·used[k,τ]            ∀ k, τ
-        θ[τ,b]·λ[r,τ,b] ≤ Σ_a api[r,a,τ,b]                                            ∀ r
+    `spares[k,τ]` of the replicas of k are set aside, at least as capable as any other that runs:
 
-    cap is the capacity for the top band's mix, Λ the rate of all classes. An API share needs no spare.
+        Σ_k cap[k]·(replicas[k,τ] − spares[k,τ])  ≥  Λ[τ,b]·(1 − θ[τ,b])                    ∀ s, τ, b
+        count·uses[ℓ,τ] ≤ Σ_{cap ≥ v_ℓ} spares[k,τ],   Σ_k spares[k,τ] ≤ count               ∀ ℓ, τ
+        uses[ℓ,τ] = 1 where another replica with cap ≥ v_ℓ runs;  spares[k,τ] ≤ replicas[k,τ]
+        θ[τ,b]·λ[r,τ,b] ≤ Σ_a api[r,a,τ,b]                                                   ∀ r
+
+    cap is the capacity for the top band's mix, v_1 < v_2 < … its distinct values, Λ the rate of all classes. A
+    replica whose capacity exceeds Λ counts as Λ (tighter, same whole-number solutions). An API share needs no spare.
     """
     for i in range(len(s.services)):
-        count = s.spare_count(i)
-        if count == 0 or not s.configs_of[i]:
+        if s.spare_count(i) == 0 or not s.configs_of[i]:
             continue
         for t in range(len(s.slices)):
-            total = s.service_rate(i, t, -1)
-            if total <= 0:
-                continue
-            loss = m.add("loss", (i, t), 0, max(s.mix_capacity(k, t) for k in s.configs_of[i]) / total)
-            for k in s.configs_of[i]:
-                _lose(m, s, k, t, loss, total)
-            for b in s.bands(i, t):
-                terms = [*capacity_terms(m, s, i, t, 1.0 / total), (loss, -float(count))]
-                share = s.service_rate(i, t, b) / total
-                theta = _api_share(m, s, i, t, b)
-                if theta is not None:
-                    terms.append((theta, share))
-                m.row("spare", (i, t, b), terms, lower=share, scale=total)
+            if s.service_rate(i, t, -1) > 0:
+                spares = _spares(m, s, i, t)
+                _use_levels(m, s, i, t, spares)
+                for b in s.bands(i, t):
+                    _serve_without_spares(m, s, i, t, b, spares)
 
 
-def _lose(m: Milp, s: Sets, k: Config, t: int, loss: int, total: float) -> None:
-    limit = s.replica_limit(k, t)
-    columns = [c for kind in seat_kinds(k) for c, _ in replica_terms(m, s, k, t, kind)]
-    if limit == 0 or not columns:
-        return
-    used = m.add("used_in", (k.index, t), 0, 1, integer=True)
-    m.row("spare", ("loss", k.index, t), [(loss, 1.0), (used, -s.mix_capacity(k, t) / total)], lower=0.0)
-    for c in columns:
-        m.row("spare", ("used", k.index, t, c), [(used, m.variables[c].upper), (c, -1.0)], lower=0.0)
+def _spares(m: Milp, s: Sets, i: int, t: int) -> dict[int, int]:
+    """k → column of spares[k,τ], for the configurations that serve the whole mix."""
+    count = s.spare_count(i)
+    found: dict[int, int] = {}
+    for k in s.configs_of[i]:
+        if s.mix_capacity(k, t) > 0 and s.replica_limit(k, t) > 0:
+            found[k.index] = m.add("spares", (k.index, t), 0, count, integer=True)
+            running = [(c, 1.0) for kind in seat_kinds(k) for c, _ in replica_terms(m, s, k, t, kind)]
+            m.row("spare", ("of", k.index, t), [*running, (found[k.index], -1.0)], lower=0.0)
+    m.row("spare", ("count", i, t), [(c, 1.0) for c in found.values()], upper=float(count))
+    return found
+
+
+def _use_levels(m: Milp, s: Sets, i: int, t: int, spares: dict[int, int]) -> None:
+    """Spares are at least as capable as every other replica that runs.
+
+    One class: Σ_{cap ≥ v} cap·(replicas − spares) ≤ (Λ + v_max)·uses. More is never needed: while it is exceeded by a
+    replica's capacity, a replica can be taken away (a spot one first, for `spot_limit`).
+    Several classes: replicas ≤ their limit·uses, one by one, because one may be needed for one class alone.
+    """
+    count = s.spare_count(i)
+    configs = [s.configs[k] for k in spares]
+    levels = sorted({s.mix_capacity(k, t) for k in configs})
+    most = s.stress * s.service_rate(i, t, -1) + max(levels, default=0.0)
+    for number, level in enumerate(levels):
+        above = [k for k in configs if s.mix_capacity(k, t) >= level]
+        aside = [(spares[k.index], 1.0 / count) for k in above]
+        if count == 1:
+            uses = aside
+        else:
+            column = m.add("uses_level", (i, t, number), 0, 1, integer=True)
+            m.row("spare", ("uses", i, t, number), [*aside, (column, -1.0)], lower=0.0)
+            uses = [(column, 1.0)]
+        if s.is_covering(i):
+            running: Terms = []
+            for k in above:
+                share = s.mix_capacity(k, t) / most
+                running += [term for kind in seat_kinds(k) for term in replica_terms(m, s, k, t, kind, share)]
+                running.append((spares[k.index], -share))
+            m.row("spare", ("level", i, t, number), [*running, *((c, -v) for c, v in uses)], upper=0.0)
+            continue
+        for k in configs:
+            if s.mix_capacity(k, t) == level:
+                for column, _ in (x for kind in seat_kinds(k) for x in replica_terms(m, s, k, t, kind)):
+                    limit = m.variables[column].upper
+                    m.row(
+                        "spare",
+                        ("level", i, t, k.index, column),
+                        [(column, -1.0), *((c, limit * v) for c, v in uses)],
+                        lower=0.0,
+                    )
+
+
+def _serve_without_spares(m: Milp, s: Sets, i: int, t: int, b: int, spares: dict[int, int]) -> None:
+    total = s.service_rate(i, t, -1)
+    share = s.service_rate(i, t, b) / total
+    terms = capacity_terms(m, s, i, t, 1.0 / total, most=share)
+    terms += [(c, -min(s.mix_capacity(s.configs[k], t) / total, share)) for k, c in spares.items()]
+    theta = _api_share(m, s, i, t, b)
+    if theta is not None:
+        terms.append((theta, share))
+    m.row("spare", (i, t, b), terms, lower=share, scale=total)
 
 
 def _api_share(m: Milp, s: Sets, i: int, t: int, b: int) -> int | None:
