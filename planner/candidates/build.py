@@ -12,7 +12,6 @@ from planner.candidates.places import place_checks, provider_checks
 from planner.candidates.pools import build_pools
 from planner.candidates.prune import prune_configs
 from planner.candidates.quotas import resolve_quotas
-from planner.candidates.reduce import reduce_markets
 from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem, QuotaRow, Rejected
 from planner.catalog.catalog import Catalog
 from planner.demand.types import Demand, RequestClass, Service
@@ -42,12 +41,8 @@ class Host:
         return cls(pool.accelerator, *size, pool.network_gb_per_s, pool.interconnect)
 
 
-def build_problem(
-    spec: Spec, catalog: Catalog, demand: Demand, progress: Progress | None = None, *, reduced: bool = True
-) -> Problem:
+def build_problem(spec: Spec, catalog: Catalog, demand: Demand, progress: Progress | None = None) -> Problem:
     """Everything that a plan may use, and everything refused with all its failed checks.
-
-    `reduced` leaves out markets that another one replaces (same optimum; see `reduce_markets`).
 
     Deterministic: services, pools, candidates and refusals come in canonical order whatever the order of the input.
     """
@@ -67,7 +62,7 @@ def build_problem(
         rejected += refused_apis
     used = {c.pool for c in candidates}
     quotas, unknown = resolve_quotas(spec.policy.quotas, pools)
-    problem = Problem(
+    return Problem(
         demand=demand,
         pools=tuple(p for p in pools if p.id in used),
         candidates=tuple(candidates),
@@ -78,7 +73,6 @@ def build_problem(
         assumptions=demand.assumptions,
         unknown_quotas=unknown,
     )
-    return reduce_markets(problem, catalog) if reduced else problem
 
 
 def _used_quotas(quotas: Iterable[QuotaRow], used: set[str]) -> list[QuotaRow]:

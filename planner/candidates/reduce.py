@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.base import Check, CheckKind, PurchaseOption
-from planner.candidates.places import jurisdiction_class
 from planner.candidates.types import Candidate, Pool, Problem, Rejected
-from planner.catalog.catalog import Catalog
 from planner.spec.types import SpotModel
 
 Seat = tuple[str, str, int]
@@ -33,23 +32,30 @@ class Market:
     """A quota or an offer limit touches it."""
 
 
-def reduce_markets(problem: Problem, catalog: Catalog) -> Problem:
-    """The problem without the markets that another one replaces; the optimum is the same.
+def core(problem: Problem) -> Problem:
+    """The problem without markets and seats that others replace: same optimum, far fewer columns.
+
+    The bound that is proven on the core holds for the whole problem. What reviewers want to see beside the best plan
+    (another accelerator, another law) is found by taking features away from the whole problem, see `without`.
+    """
+    return reduce_seats(reduce_markets(problem))
+
+
+def reduce_markets(problem: Problem) -> Problem:
+    """The problem without the markets that another one replaces.
 
     An instance is bought under one option, so each option of a pool is a market of its own. Market q replaces market
-    p of the same option when every instance bought in p can be bought in q for no more money: same accelerator and
-    jurisdiction class; G_q divides G_p and every replica size of p fills instances of q whole or divides them; every
+    p of the same option when every instance bought in p can be bought in q for no more money: same accelerator;
+    G_q divides G_p and every replica size of p fills instances of q whole or divides them; every
     candidate of p is one of q, and candidates that share an instance in p share one in q; no higher price per
     accelerator (spot: expected price and no less credited capacity; commitments: same term); no quota and no offer
-    limit touches q. Under `providers.max_count` only within one provider. Ties fall to the smaller id. Different
-    jurisdiction classes are kept, because reviewers tell plans apart by them.
+    limit touches q. Under `providers.max_count` only within one provider. Ties fall to the smaller id.
     """
     groups: dict[tuple[str, ...], list[Market]] = defaultdict(list)
     one_provider = problem.policy.providers.max_count is not None
     for market in _markets(problem):
-        pool = market.pool
-        place = jurisdiction_class(pool.country, pool.operator_jurisdiction, catalog)
-        groups[pool.accelerator, place, market.option, pool.provider if one_provider else ""].append(market)
+        provider = market.pool.provider if one_provider else ""
+        groups[market.pool.accelerator, market.option, provider].append(market)
     winners: dict[tuple[str, PurchaseOption], str] = {}
     for members in groups.values():
         for p in members:
@@ -102,9 +108,9 @@ def _markets(problem: Problem) -> list[Market]:
 def _replaces(q: Market, p: Market) -> bool:
     room = q.pool.accelerators
     return (
-        not q.limited
+        q.usd_per_accelerator_hour <= p.usd_per_accelerator_hour
+        and not q.limited
         and p.pool.accelerators % room == 0
-        and q.usd_per_accelerator_hour <= p.usd_per_accelerator_hour
         and _terms_no_worse(q, p)
         and _fit_whole(room, p.sizes)
         and p.seats.keys() <= q.seats.keys()
@@ -126,6 +132,122 @@ def _share_alike(q: Market, p: Market) -> bool:
     """Candidates with equal options in p have equal options in q, so what shared an instance still may."""
     image: dict[frozenset[PurchaseOption], frozenset[PurchaseOption]] = {}
     return all(image.setdefault(options, q.seats[seat]) == q.seats[seat] for seat, options in p.seats.items())
+
+
+# ---- seats -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """A candidate's replica under one option: what it costs alone and what it serves."""
+
+    candidate: Candidate
+    market: Market
+    size: int
+    usd_per_hour: float
+    """size · price per accelerator: what a replica costs at least, and exactly where it fills whole instances."""
+    whole: bool
+    """It fills whole instances, so nothing else shares them."""
+
+
+def reduce_seats(problem: Problem) -> Problem:
+    """The problem without the seats whose replicas others replace, whatever their accelerator.
+
+    A replica of seat a, worth its share of an instance, is replaced by h ≥ 1 replicas of seat b of the same service
+    and option when h·cost_b ≤ cost_a, b fills whole instances (so it costs no more than its share), no limit touches
+    b, and h replicas of b serve every mix that one of a serves (all rows no higher divided by h; spot: no less
+    credit). A replica smaller than its instance might ride along in one that is paid for others, so the small seats
+    of a market go all together or not at all.
+    """
+    one_provider = problem.policy.providers.max_count is not None
+    candidates = {(c.pool, c.service, c.capability.config.id, id(c.capability)): c for c in problem.candidates}
+    markets = _markets(problem)
+    places: list[Place] = []
+    for market in markets:
+        for seat in market.seats:
+            c = candidates[(market.pool.id, *seat)]
+            size = c.capability.config.accelerators
+            usd = size * market.usd_per_accelerator_hour
+            places.append(Place(c, market, size, usd, size % market.pool.accelerators == 0))
+    strong: dict[tuple[str, ...], list[Place]] = defaultdict(list)
+    for a in places:
+        if a.whole and not a.market.limited:
+            strong[a.candidate.service, a.market.option, a.market.pool.provider if one_provider else ""].append(a)
+    for rivals in strong.values():
+        rivals.sort(key=lambda a: (a.usd_per_hour, a.candidate.id))
+    beaten: dict[tuple[str, PurchaseOption], dict[str, str]] = defaultdict(dict)
+    for a in places:
+        key = (a.candidate.service, a.market.option, a.market.pool.provider if one_provider else "")
+        winner = next((b for b in _cheaper(strong[key], a) if _outdoes(b, a)), None)
+        if winner is not None:
+            beaten[a.market.pool.id, a.market.option][a.candidate.id] = winner.candidate.id
+    for market in markets:
+        small = [a for a in places if a.market is market and not a.whole]
+        lost = beaten[market.pool.id, market.option]
+        if not all(a.candidate.id in lost for a in small):
+            for a in small:
+                lost.pop(a.candidate.id, None)
+    return _unseat(problem, beaten)
+
+
+def _cheaper(rivals: list[Place], a: Place) -> Iterator[Place]:
+    """Rivals that cost no more than a, cheapest first."""
+    return itertools.takewhile(lambda b: b.usd_per_hour <= a.usd_per_hour, rivals)
+
+
+def _outdoes(b: Place, a: Place) -> bool:
+    """Whether replicas of b replace one of a; a strict order, so that two seats never remove each other."""
+    if b.candidate is a.candidate and b.market is a.market:
+        return False
+    copies = math.floor(a.usd_per_hour / b.usd_per_hour + 1e-9) if b.usd_per_hour > 0 else 1
+    if not _serves(b, a, copies):
+        return False
+    if b.usd_per_hour < a.usd_per_hour or not a.whole or a.market.limited:
+        return True
+    # Equal cost and both may replace: the one that serves strictly more stays, else the smaller id.
+    return not _serves(a, b, 1) or b.candidate.id < a.candidate.id
+
+
+def _serves(b: Place, a: Place, copies: int) -> bool:
+    if a.market.option == PurchaseOption.SPOT and b.market.terms > a.market.terms:
+        return False
+    mine, other = a.candidate.capability, b.candidate.capability
+    served = [r for r, ok in enumerate(mine.served) if ok]
+    if not all(other.served[r] for r in served):
+        return False
+    return all(any(all(row.use[r] <= copies * base.use[r] for r in served) for base in mine.rows) for row in other.rows)
+
+
+def _unseat(problem: Problem, beaten: Mapping[tuple[str, PurchaseOption], Mapping[str, str]]) -> Problem:
+    kept = []
+    rejected = []
+    for c in problem.candidates:
+        lost = {o: beaten[c.pool, o][c.id] for o in c.options if c.id in beaten.get((c.pool, o), {})}
+        options = tuple(o for o in c.options if o not in lost)
+        if options:
+            kept.append(c if not lost else c.model_copy(update={"options": options}))
+        for option, winner in lost.items():
+            check = Check(
+                check="dominated_by",
+                kind=CheckKind.POLICY,
+                needed="less money per replica, or more served by one",
+                had=f"{winner.split('|', 1)[1]}/{option.value}",
+                detail="replicas there serve at least as much for no more money under the same option",
+            )
+            rejected.append(
+                Rejected(what=f"{c.id.split('|', 1)[1]}/{option.value}", service=c.service, checks=(check,))
+            )
+    used = {c.pool for c in kept}
+    return problem.model_copy(
+        update={
+            "pools": tuple(p for p in problem.pools if p.id in used),
+            "candidates": tuple(kept),
+            "rejected": (*problem.rejected, *rejected),
+        }
+    )
+
+
+# ---- the shorter problem -----------------------------------------------------------------------------------------
 
 
 def _without(problem: Problem, winners: Mapping[tuple[str, PurchaseOption], str]) -> Problem:
