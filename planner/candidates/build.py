@@ -12,7 +12,8 @@ from planner.candidates.places import place_checks, provider_checks
 from planner.candidates.pools import build_pools
 from planner.candidates.prune import prune_configs
 from planner.candidates.quotas import resolve_quotas
-from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem, QuotaRow, Rejected
+from planner.candidates.reduce import shortened
+from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem, Rejected
 from planner.catalog.catalog import Catalog
 from planner.demand.types import Demand, RequestClass, Service
 from planner.performance.assess import assess_many
@@ -60,24 +61,19 @@ def build_problem(spec: Spec, catalog: Catalog, demand: Demand, progress: Progre
         found_apis, refused_apis = build_apis(service, spec.policy, catalog)
         apis += found_apis
         rejected += refused_apis
-    used = {c.pool for c in candidates}
     quotas, unknown = resolve_quotas(spec.policy.quotas, pools)
-    return Problem(
+    problem = Problem(
         demand=demand,
-        pools=tuple(p for p in pools if p.id in used),
-        candidates=tuple(candidates),
+        pools=pools,
+        candidates=(),
         apis=tuple(apis),
-        quotas=tuple(_used_quotas(quotas, used)),
+        quotas=quotas,
         policy=spec.policy,
         rejected=tuple(fold(rejected)),
         assumptions=demand.assumptions,
         unknown_quotas=unknown,
     )
-
-
-def _used_quotas(quotas: Iterable[QuotaRow], used: set[str]) -> list[QuotaRow]:
-    kept = [q.model_copy(update={"pools": tuple(p for p in q.pools if p in used)}) for q in quotas]
-    return [q for q in kept if q.pools]
+    return shortened(problem, candidates)
 
 
 def fold(rejected: Iterable[Rejected]) -> list[Rejected]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.base import Check, CheckKind, PurchaseOption
@@ -237,14 +237,7 @@ def _unseat(problem: Problem, beaten: Mapping[tuple[str, PurchaseOption], Mappin
             rejected.append(
                 Rejected(what=f"{c.id.split('|', 1)[1]}/{option.value}", service=c.service, checks=(check,))
             )
-    used = {c.pool for c in kept}
-    return problem.model_copy(
-        update={
-            "pools": tuple(p for p in problem.pools if p.id in used),
-            "candidates": tuple(kept),
-            "rejected": (*problem.rejected, *rejected),
-        }
-    )
+    return shortened(problem, kept, rejected)
 
 
 # ---- the shorter problem -----------------------------------------------------------------------------------------
@@ -256,12 +249,18 @@ def _without(problem: Problem, winners: Mapping[tuple[str, PurchaseOption], str]
         options = tuple(o for o in c.options if (c.pool, o) not in winners)
         if options:
             kept.append(c if options == c.options else c.model_copy(update={"options": options}))
+    return shortened(problem, kept, [_dominated(pool, option, winners) for pool, option in sorted(winners)])
+
+
+def shortened(problem: Problem, kept: Sequence[Candidate], rejected: Sequence[Rejected] = ()) -> Problem:
+    """The problem with fewer candidates: pools that none sits in leave, and quotas over such pools."""
     used = {c.pool for c in kept}
-    rejected = [_dominated(pool, option, winners) for pool, option in sorted(winners)]
+    quotas = [q.model_copy(update={"pools": tuple(p for p in q.pools if p in used)}) for q in problem.quotas]
     return problem.model_copy(
         update={
             "pools": tuple(p for p in problem.pools if p.id in used),
             "candidates": tuple(kept),
+            "quotas": tuple(q for q in quotas if q.pools),
             "rejected": (*problem.rejected, *rejected),
         }
     )
