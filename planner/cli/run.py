@@ -110,17 +110,17 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
     """The part of `solve_spec` after reading."""
     from planner.candidates.build import build_problem
     from planner.explain.breakeven import api_break_evens
-    from planner.formulation.compile import compile_milp
     from planner.solve.rank import CompiledProgramme, rank
     from planner.solve.ranking import RankOptions
     from planner.verify.verify import Verifier
 
     line.stage("enumerating candidates")
-    problem = build_problem(loaded.spec, loaded.catalog, loaded.demand)
+    whole = build_problem(loaded.spec, loaded.catalog, loaded.demand)
     line.stage("building the programme")
-    compiled = compile_milp(problem)
+    programme = CompiledProgramme.of(whole, loaded.catalog)
+    problem = whole.model_copy(update={"rejected": programme.compiled.problem.rejected})
     ranking = rank(
-        CompiledProgramme(compiled, loaded.catalog),
+        programme,
         Verifier(loaded.spec, loaded.catalog, loaded.demand).verify,
         RankOptions(
             engine=options.solver, time_limit_s=options.time_limit_s, relative_gap=options.gap, seed=options.seed,
@@ -138,7 +138,7 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
         baselines=tuple(
             BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
         ),
-        infeasibility=_infeasibility(ranking, compiled, child, options),
+        infeasibility=_infeasibility(ranking, programme.compiled, child, options),
     )  # fmt: skip
     return Outcome(build_result(answer), answer, ranking.interrupted)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from planner.base import PurchaseOption
 from planner.candidates.places import jurisdiction_class
+from planner.candidates.reduce import shortened
+from planner.candidates.types import Problem
 from planner.catalog.catalog import Catalog
 from planner.formulation.compile import Compiled, compile_milp
 from planner.formulation.families import (
@@ -184,55 +186,60 @@ def minimising(milp: Milp, expression: dict[int, float]) -> Milp:
 # ---- signatures --------------------------------------------------------------------------------------------------
 
 Feature = tuple[str, ...]
-"""("kind", service, model, accelerator, precision, tpN) | ("place", service, class) | ("paid", purchase class) |
-("api", service): what reviewers tell plans apart by."""
+"""What reviewers tell plans apart by: ("accelerator" | "precision" | "model" | "place" | "api", service[, which]) and
+("paid", purchase class). Counts, regions and parallel degrees make no difference."""
 PURCHASE_CLASS = {**TERM_OF, PurchaseOption.SPOT: "spot"}
+SLOTS = ("accelerator", "model", "precision", "place", "paid")
+"""Order of interest; an API competes for the accelerator's slot."""
 
 
 class Signatures:
-    """What a plan is known by: per service its dominant kind (or API) and place, and the dominant purchase class.
+    """What a plan is known by: the dominant feature of every slot (DESIGN §6).
 
-    Kinds and places weigh by capacity in the service's busiest slice, APIs by mean volume, purchase classes by money
-    as a share of the best plan's cost. Another plan differs when one of the dominant things carries less than 10 %
-    (DESIGN §6); counts and regions make no difference.
+    Accelerators, precisions, models and places weigh by capacity in the service's busiest slice, an API by mean
+    volume, purchase classes by money as a share of the plan's instances. What carries less than 10 % is no feature.
     """
 
-    def __init__(self, compiled: Compiled, catalog: Catalog, best_cost: float) -> None:
+    def __init__(self, compiled: Compiled, catalog: Catalog) -> None:
         self._milp = compiled.milp
-        self.expressions = _features(compiled, catalog, max(best_cost, 1e-9))
+        self.expressions = _features(compiled, catalog)
 
     def of(self, values: Sequence[float]) -> frozenset[Feature]:
         """The dominant features of a solution; ties fall to the smaller name."""
         shares = {f: self._milp.value(e, values) for f, e in self.expressions.items()}
-        rivals: dict[tuple[str, str], list[Feature]] = defaultdict(list)
+        bought = math.fsum(v for f, v in shares.items() if f[0] == "paid")
+        rivals: dict[tuple[str, str], list[tuple[float, Feature]]] = defaultdict(list)
         for f, share in shares.items():
-            if share >= USED_SHARE:
-                rivals["served" if f[0] in ("kind", "api") else f[0], f[1] if f[0] != "paid" else ""].append(f)
-        return frozenset(min(fs, key=lambda f: (-round(shares[f], 6), f)) for fs in rivals.values())
-
-    def forbid(self, milp: Milp, signatures: Iterable[frozenset[Feature]]) -> Milp:
-        """A copy whose solutions differ from every signature: one of its features carries less than 10 %.
-
-        Σ_{f in signature} u_f ≤ |signature| − 1,   share_f ≤ 10 % + (most_f − 10 %)·u_f,   u_f ∈ {0,1}
-        """
-        m = milp.copy()
-        made: dict[Feature, int] = {}
-        for number, signature in enumerate(signatures):
-            for f in sorted(signature - set(made)):
-                made[f] = self._indicator(m, f)
-            m.row("no_good", (number,), [(made[f], 1.0) for f in sorted(signature)], upper=len(signature) - 1.0)
-        return m
-
-    def _indicator(self, m: Milp, feature: Feature) -> int:
-        expression = self.expressions[feature]
-        most = math.fsum(v * m.variables[c].upper for c, v in expression.items())
-        u = m.add("is_used", feature, 0, 1, integer=True)
-        below = USED_SHARE * (1 - 1e-3)
-        m.row("is_used", feature, [*expression.items(), (u, -max(most - below, 0.0))], upper=below)
-        return u
+            weight = share / bought if f[0] == "paid" and bought > 0 else share
+            if weight >= USED_SHARE:
+                slot = "accelerator" if f[0] == "api" else f[0]
+                rivals[slot, f[1] if f[0] != "paid" else ""].append((-round(weight, 6), f))
+        return frozenset(min(found)[1] for found in rivals.values())
 
 
-def _features(compiled: Compiled, catalog: Catalog, best_cost: float) -> dict[Feature, dict[int, float]]:
+def without(problem: Problem, features: Collection[Feature], catalog: Catalog) -> Problem | None:
+    """The problem in which none of the features can be had; None where a service with demand is left with nothing."""
+    apis = tuple(a for a in problem.apis if ("api", a.service) not in features)
+    places = {p.id: jurisdiction_class(p.country, p.operator_jurisdiction, catalog) for p in problem.pools}
+    kept = []
+    for c in problem.candidates:
+        config = c.capability.config
+        gone = {
+            ("accelerator", c.service, config.accelerator),
+            ("precision", c.service, config.precision),
+            ("model", c.service, config.model),
+            ("place", c.service, places[c.pool]),
+        }
+        options = tuple(o for o in c.options if ("paid", PURCHASE_CLASS[o]) not in features)
+        if options and not gone & set(features):
+            kept.append(c if options == c.options else c.model_copy(update={"options": options}))
+    served = {c.service for c in kept} | {a.service for a in apis}
+    if any(s.id not in served for s in problem.demand.services if any(max(c.sizing_req_per_s) > 0 for c in s.classes)):
+        return None
+    return shortened(problem.model_copy(update={"apis": apis}), kept)
+
+
+def _features(compiled: Compiled, catalog: Catalog) -> dict[Feature, dict[int, float]]:
     s, m = compiled.sets, compiled.milp
     found: dict[Feature, dict[int, float]] = defaultdict(dict)
 
@@ -246,32 +253,41 @@ def _features(compiled: Compiled, catalog: Catalog, best_cost: float) -> dict[Fe
             continue
         for k in s.configs_of[i]:
             c = k.capability.config
-            kind = ("kind", service.id, c.model, c.accelerator, c.precision, f"tp{c.tensor_parallel}")
             for seat in k.seats:
                 pool = s.pools[seat.pool]
-                place = ("place", service.id, jurisdiction_class(pool.country, pool.operator_jurisdiction, catalog))
+                place = jurisdiction_class(pool.country, pool.operator_jurisdiction, catalog)
                 for name in ("replicas", "spot_replicas"):
                     column = m.column(name, (k.index, seat.pool, t))
-                    value = s.mix_capacity(k, t) / total
-                    if column is not None and value > 0:
-                        add(kind, column, value)
-                        add(place, column, value)
-        volume = math.fsum(
-            s.weight(u) * sum(c.mean_req_per_s[u] for c in service.classes) for u in range(len(s.slices))
-        )
-        for a in s.apis_of[i]:
-            for u in range(len(s.slices)):
-                for b in s.bands(i, u):
-                    column = m.column("api", (i, a.request_class, a.candidate.api, u, b))
-                    if column is not None and volume > 0:
-                        time = s.weight(u) * service.band_weights[u][b]
-                        add(("api", service.id), column, time * s.top(i, a.request_class, u) / volume)
+                    if column is not None:
+                        value = _weight(s, k, t) / total
+                        add(("accelerator", service.id, c.accelerator), column, value)
+                        add(("precision", service.id, c.precision), column, value)
+                        add(("model", service.id, c.model), column, value)
+                        add(("place", service.id, place), column, value)
+        _api_feature(compiled, i, add)
     for p, pool in enumerate(s.pools):
         for price in pool.prices:
-            for t in range(len(s.slices)):
-                for column, _ in option_terms(m, s, p, price.option, t):
-                    spent = sum(m.terms.get(term, {}).get(column, 0.0) for term in (TERM_OF.get(price.option, "spot"),))
-                    feature = ("paid", PURCHASE_CLASS[price.option])
-                    if column not in found[feature]:
-                        add(feature, column, spent / best_cost)
+            columns = {c for t in range(len(s.slices)) for c, _ in option_terms(m, s, p, price.option, t)}
+            term = m.terms.get(TERM_OF.get(price.option, "spot"), {})
+            for column in columns:
+                add(("paid", PURCHASE_CLASS[price.option]), column, term.get(column, 0.0))
     return {f: e for f, e in sorted(found.items()) if e}
+
+
+def _weight(s: Sets, k: Config, t: int) -> float:
+    """Capacity of one replica for the mix; where it serves only part of the mix, for that part."""
+    capacity = s.mix_capacity(k, t)
+    return capacity if capacity > 0 else max(k.capability.capacity_req_per_s, default=0.0) / s.margin
+
+
+def _api_feature(compiled: Compiled, i: int, add: Callable[[Feature, int, float], None]) -> None:
+    s, service = compiled.sets, compiled.sets.services[i]
+    slices = range(len(s.slices))
+    volume = math.fsum(s.weight(u) * math.fsum(c.mean_req_per_s[u] for c in service.classes) for u in slices)
+    for a in s.apis_of[i]:
+        for u in slices:
+            for b in s.bands(i, u):
+                column = compiled.milp.column("api", (i, a.request_class, a.candidate.api, u, b))
+                if column is not None and volume > 0:
+                    time = s.weight(u) * service.band_weights[u][b]
+                    add(("api", service.id), column, time * s.top(i, a.request_class, u) / volume)

@@ -9,7 +9,7 @@ from typing import Generic
 from planner.candidates.types import Plan
 from planner.formulation.axes import Axis
 from planner.solve import words
-from planner.solve.ranking import Entry, Signer, V
+from planner.solve.ranking import Entry, Signature, V
 from planner.units import HOURS_PER_MONTH
 
 MATERIAL: dict[Axis, tuple[float, float]] = {
@@ -34,6 +34,7 @@ class Found(Generic[V]):
     plan: Plan
     verdict: V
     measures: dict[Axis, float | None]
+    signature: Signature
     also: tuple[str, ...] = ()
 
     @property
@@ -92,7 +93,7 @@ def arrange(found: Sequence[Found[V]]) -> list[Found[V]]:
     return kept
 
 
-def entries(found: Sequence[Found[V]], signer: Signer, bound_usd_per_hour: float | None, top: int) -> list[Entry[V]]:
+def entries(found: Sequence[Found[V]], bound_usd_per_hour: float | None, top: int) -> list[Entry[V]]:
     """At most `top` entries, by cost. The bound is global: the same for each."""
     kept = sorted(arrange(found)[:top], key=lambda f: f.total)
     if not kept:
@@ -103,7 +104,6 @@ def entries(found: Sequence[Found[V]], signer: Signer, bound_usd_per_hour: float
     made: list[Entry[V]] = []
     for position, f in enumerate(kept, start=1):
         tie = f is not best and f.total - best.total <= open_usd
-        signature = signer.of(f.values)
         made.append(
             Entry(
                 rank=1 if tie else position,
@@ -112,7 +112,7 @@ def entries(found: Sequence[Found[V]], signer: Signer, bound_usd_per_hour: float
                 title=words.title(f.axis, f.also),
                 buys=()
                 if f is best
-                else words.buys(f.measures, best.measures, better_axes(f, best), signature, signer.of(best.values),
+                else words.buys(f.measures, best.measures, better_axes(f, best), f.signature, best.signature,
                                 f.axis == words.ALTERNATIVE),
                 values=f.values,
                 plan=f.plan,
@@ -123,7 +123,7 @@ def entries(found: Sequence[Found[V]], signer: Signer, bound_usd_per_hour: float
                 gap=max(0.0, (f.total - bound) / f.total) if f.total > 0 else 0.0,
                 tie=tie,
                 measures=f.measures,
-                signature=signature,
+                signature=f.signature,
             )
         )  # fmt: skip
     return made

@@ -9,32 +9,38 @@ Every entry was recomputed by `verify`; what it refuses is not shown. One engine
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Generic, Literal
 
 from planner.base import PurchaseOption
-from planner.candidates.types import Plan
+from planner.candidates.reduce import core
+from planner.candidates.types import Plan, Problem
 from planner.catalog.catalog import Catalog
 from planner.errors import Interrupted, SolverError
 from planner.formulation.axes import (
+    SLOTS,
     Axis,
     AxisProgramme,
+    Feature,
     Signatures,
     axis_programme,
     bounded,
     minimising,
     only_options,
+    without,
 )
-from planner.formulation.compile import Compiled
+from planner.formulation.compile import Compiled, compile_milp
 from planner.formulation.milp import Milp
 from planner.solve import words
 from planner.solve.arrange import Found, arrange, entries, is_better
 from planner.solve.engine import SolverChild
 from planner.solve.large import Structure, solve_programme
-from planner.solve.ranking import Baseline, Entry, Rankable, Ranking, RankOptions, Signature, Signer, V
+from planner.solve.ranking import Baseline, Entry, Rankable, Ranking, RankOptions, Signature, V
 from planner.solve.types import Answer, Infeasible, Progress, Solved, SolveOptions, StopReason, Undecided
 from planner.units import HOURS_PER_MONTH
 
@@ -42,6 +48,10 @@ SOLVE_SHARE, RANK_SHARE = 0.5, 0.3
 """Shares of the command's time; what the first does not use goes to the second."""
 LEAST_TIME_S = 0.05
 """A solve is not begun with less time than this."""
+ALTERNATIVE_GAP = 5e-3
+"""Alternatives are sought to this gap at least; what they cost is verified, and the bound shown is global."""
+TIDY_S = 5.0
+"""Longest search for a tidier plan of the same cost."""
 TRIES = 3
 """How many refused alternatives end the search for more."""
 NARROWER: tuple[tuple[PurchaseOption, ...], ...] = (
@@ -68,10 +78,17 @@ OnStage = Callable[[str, Progress], None]
 
 @dataclass(frozen=True)
 class CompiledProgramme:
-    """`Compiled` as ranking wants it."""
+    """`Compiled` as ranking wants it: compiled from the core of `problem`."""
 
     compiled: Compiled
     catalog: Catalog
+    problem: Problem
+    """The whole problem, from which features are taken away."""
+
+    @classmethod
+    def of(cls, problem: Problem, catalog: Catalog) -> CompiledProgramme:
+        """Reduce and compile a problem; same optimum and bound as the whole."""
+        return cls(compile_milp(core(problem)), catalog, problem)
 
     @property
     def milp(self) -> Milp:
@@ -118,9 +135,18 @@ class CompiledProgramme:
                     found.append(service.classes[r].id)
         return tuple(found)
 
-    def signer(self, best_usd_per_hour: float) -> Signer:
-        """Signatures by shares of the best plan."""
-        return Signatures(self.compiled, self.catalog, best_usd_per_hour)
+    @cached_property
+    def _signatures(self) -> Signatures:
+        return Signatures(self.compiled, self.catalog)
+
+    def signature(self, values: Sequence[float]) -> Signature:
+        """What a solution is known by."""
+        return self._signatures.of(values)
+
+    def without(self, features: Collection[Feature]) -> CompiledProgramme | None:
+        """The same question where none of the features can be had."""
+        left = without(self.problem, features, self.catalog)
+        return None if left is None else CompiledProgramme.of(left, self.catalog)
 
 
 def rank(
@@ -175,7 +201,6 @@ class _Search(Generic[V]):
     interrupted: bool = False
     started: float = field(default_factory=time.monotonic)
     best_usd_per_hour: float = math.inf
-    seen: list[Signature] = field(default_factory=list)
 
     @property
     def columns(self) -> int:
@@ -188,7 +213,13 @@ class _Search(Generic[V]):
     # -- solving -------------------------------------------------------------------------------------------------
 
     def solve(
-        self, stage: str, milp: Milp, limit_s: float, hint: Sequence[float] | None = None, money: bool = True
+        self,
+        stage: str,
+        milp: Milp,
+        limit_s: float,
+        hint: Sequence[float] | None = None,
+        money: bool = True,
+        gap: float = 0.0,
     ) -> Answer | None:
         """One solve; None when no time is left. `money`: the objective is USD per hour and worth reporting.
 
@@ -208,7 +239,7 @@ class _Search(Generic[V]):
         options = SolveOptions(
             engine=self.options.engine,
             time_limit_s=limit_s,
-            relative_gap=self.options.relative_gap,
+            relative_gap=max(gap, self.options.relative_gap),
             seed=self.options.seed,
         )
         padded = None if hint is None else [*hint, *[math.nan] * (len(milp.variables) - len(hint))]
@@ -230,23 +261,26 @@ class _Search(Generic[V]):
         """A fair part of the remaining time for the next solve."""
         return self.remaining_s() / max(1, solves_left)
 
-    def admit(self, axis: str, values: Sequence[float], label: str) -> Found[V] | None:
-        """Verify a solution; a refused one becomes a note."""
-        own = tuple(values[: self.columns])
-        plan = self.programme.plan(own, trim=axis != Axis.MOST_HEADROOM)
+    def admit(
+        self, axis: str, values: Sequence[float], label: str, programme: Rankable | None = None
+    ) -> Found[V] | None:
+        """Verify a solution of a programme (default: the main one); a refused one becomes a note."""
+        programme = programme or self.programme
+        own = tuple(values[: len(programme.milp.variables)])
+        plan = programme.plan(own, trim=axis != Axis.MOST_HEADROOM)
         verdict = self.verify(plan)
         if not verdict.ok:
             reason = "; ".join(str(v) for v in verdict.violations[:3])
             self.refused.append(reason)
             self.notes.append(f"{label}: a plan failed its recomputation and is not shown: {reason}")
             return None
-        return Found(axis, own, plan, verdict, self.measure(own, plan, verdict))
+        return Found(axis, own, plan, verdict, self.measure(programme, own, plan, verdict), programme.signature(own))
 
-    def measure(self, values: Sequence[float], plan: Plan, verdict: V) -> dict[Axis, float | None]:
+    def measure(self, source: Rankable, values: Sequence[float], plan: Plan, verdict: V) -> dict[Axis, float | None]:
         """The plan's figure on every axis, from the plan itself where the programme would need extra columns."""
         figures: dict[Axis, float | None] = {Axis.CHEAPEST: verdict.cost.total_usd_per_month}
         for axis in (Axis.LEAST_COMMITTED, Axis.LEAST_SPOT, Axis.LEAST_API):
-            programme = self.programme.axis(axis)
+            programme = source.axis(axis)
             figures[axis] = programme.sign * programme.milp.value(programme.expression, values) + 0.0
         figures[Axis.FEWEST_CONFIGURATIONS] = float(len({(d.service, d.config) for d in plan.deployments}))
         figures[Axis.MOST_HEADROOM] = verdict.headroom_factor
@@ -262,13 +296,34 @@ class _Search(Generic[V]):
             return self._ended("infeasible", answer.detail)
         if answer is not None:
             self.stop, self.bound = answer.stop, answer.bound
-            if answer.values is not None and not self._take(answer.values):
+            if answer.values is not None and not self._take(self._tidied(answer.values, deadline)):
                 self._cheapest_that_verifies(deadline)
         if self.found:
             return self.result() if self.interrupted else None
         if self.interrupted:
             raise Interrupted("interrupted before a plan was found")
         return self._ended("undecided", "")
+
+    def _tidied(self, values: Sequence[float], deadline: float) -> Sequence[float]:
+        """Of the plans that cost exactly the same, one with the fewest configurations.
+
+        Inside paid instances the choice of configuration is free, so an engine may return any medley of them.
+        """
+        milp = self.programme.milp
+        programme = self.programme.axis(Axis.FEWEST_CONFIGURATIONS)
+        plan = self.programme.plan(values[: self.columns])
+        fewest = len({d.service for d in plan.deployments})
+        if len({(d.service, d.config) for d in plan.deployments}) <= fewest:
+            return values
+        cost = milp.value(milp.objective(), values[: self.columns])
+        same = bounded(programme.milp, "cost", milp.objective(), cost + 1e-7 * max(1.0, abs(cost)))
+        limit_s = min(TIDY_S, (deadline - time.monotonic()) / 2)
+        try:
+            answer = self.solve("tidying", minimising(same, programme.expression), limit_s, values, False)
+        except SolverError:
+            return values
+        found = None if answer is None or isinstance(answer, Infeasible) else answer.values
+        return values if found is None else found
 
     def _take(self, values: Sequence[float]) -> bool:
         """Make a solution the reference for everything else, if it verifies."""
@@ -373,36 +428,57 @@ class _Search(Generic[V]):
         return Baseline(name, plan, verdict, total, tuple(str(v) for v in verdict.violations))
 
     def alternatives(self) -> None:
-        """Plans of another kind, cheapest first, until the list is full."""
-        signer = self.programme.signer(self.best_usd_per_hour)
-        self.seen += [s for s in (signer.of(f.values) for f in self.found) if s not in self.seen]
-        number, refusals = 0, 0
-        while len(arrange(self.found)) < self.options.top and refusals < TRIES and not self.interrupted:
-            number += 1
-            missing = self.options.top - len(arrange(self.found))
-            milp = signer.forbid(self.programme.milp, self.seen)
-            try:
-                answer = self.solve(f"alternative {number}", milp, self.share_s(missing))
-            except SolverError as error:
-                self.notes.append(f"alternative: {error}")
-                return
-            if isinstance(answer, Infeasible):
-                self.notes.append(
-                    "there is no plan of another kind" if number == 1 else "no further kind of plan exists"
-                )
-                return
-            if answer is None or answer.values is None:
+        """Plans of another kind, cheapest first, until the list is full.
+
+        A plan of another kind lacks at least one feature of the plan before it: each feature taken away is a branch,
+        the branch with the cheapest plan is shown and branched again (Lawler's k-best scheme).
+        """
+        tried: set[Signature] = set()
+        open_nodes: list[tuple[float, int, Signature, Found[V]]] = []
+        self._branch(frozenset(), self.found[0].signature, tried, open_nodes)
+        seen = {f.signature for f in self.found}
+        refusals = len(self.refused)
+        while open_nodes and len(arrange(self.found)) < self.options.top and not self.interrupted:
+            _, _, dropped, node = heapq.heappop(open_nodes)
+            if node.signature not in seen:
+                seen.add(node.signature)
+                self.found.append(node)
+            if len(arrange(self.found)) < self.options.top and len(self.refused) - refusals < TRIES:
+                self._branch(dropped, node.signature, tried, open_nodes)
+        if not open_nodes and len(arrange(self.found)) < self.options.top and not self.interrupted:
+            self.notes.append("there is no further plan of another kind")
+
+    def _branch(
+        self,
+        dropped: Signature,
+        signature: Signature,
+        tried: set[Signature],
+        open_nodes: list[tuple[float, int, Signature, Found[V]]],
+    ) -> None:
+        """Solve the programme without each feature of a plan in turn; what verifies becomes an open node."""
+        for feature in sorted(signature, key=lambda f: (SLOTS.index(f[0]) if f[0] in SLOTS else 0, f)):
+            gone = dropped | {feature}
+            if gone in tried or self.interrupted:
+                continue
+            tried.add(gone)
+            label = f"without {', '.join(words.feature_text(f, short=True) for f in sorted(gone))}"
+            if self.remaining_s() < LEAST_TIME_S:
+                self.deterministic = False
                 self.notes.append("further alternatives were not looked for: the time limit was reached")
                 return
-            signature = signer.of(answer.values[: self.columns])
-            if signature in self.seen:
-                return
-            self.seen.append(signature)
-            entry = self.admit(words.ALTERNATIVE, answer.values, words.ALTERNATIVE)
-            if entry is None:
-                refusals += 1
-            else:
-                self.found.append(entry)
+            programme = self.programme.without(gone)
+            if programme is None:
+                continue
+            try:
+                answer = self.solve(label, programme.milp, self.share_s(len(signature)), gap=ALTERNATIVE_GAP)
+            except SolverError as error:
+                self.notes.append(f"{label}: {error}")
+                continue
+            if answer is None or isinstance(answer, Infeasible) or answer.values is None:
+                continue
+            node = self.admit(words.ALTERNATIVE, answer.values, label, programme)
+            if node is not None:
+                heapq.heappush(open_nodes, (node.total, len(tried), gone, node))
 
     # -- result --------------------------------------------------------------------------------------------------
 
@@ -414,8 +490,7 @@ class _Search(Generic[V]):
         """Everything found so far, arranged."""
         made: list[Entry[V]] = []
         if self.found:
-            signer = self.programme.signer(self.best_usd_per_hour)
-            made = entries(self.found, signer, self.bound, self.options.top)
+            made = entries(self.found, self.bound, self.options.top)
         ties = [e.title.lower() for e in made if e.tie]
         notes = list(self.notes)
         if ties:

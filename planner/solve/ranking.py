@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
 from planner.base import PurchaseOption
 from planner.candidates.types import Plan
-from planner.formulation.axes import Axis, AxisProgramme
+from planner.formulation.axes import Axis, AxisProgramme, Feature
 from planner.formulation.milp import Milp
 from planner.solve.large import Structure
 from planner.solve.types import StopReason
 
-Signature = frozenset[tuple[str, ...]]
+Signature = frozenset[Feature]
 """What reviewers tell plans apart by; made and read by the formulation."""
 
 
@@ -41,18 +41,6 @@ V = TypeVar("V", bound=Verdict)
 V_co = TypeVar("V_co", bound=Verdict, covariant=True)
 
 
-class Signer(Protocol):
-    """Signatures of solutions and the cuts that forbid them."""
-
-    def of(self, values: Sequence[float]) -> Signature:
-        """The signature of a solution."""
-        ...
-
-    def forbid(self, milp: Milp, signatures: Iterable[Signature]) -> Milp:
-        """A copy whose solutions differ from every one of `signatures`."""
-        ...
-
-
 class Rankable(Protocol):
     """A compiled programme, objective in USD per hour, with what ranking asks of it. Copies only append columns."""
 
@@ -78,8 +66,12 @@ class Rankable(Protocol):
         """Request classes that nothing of `options` can serve."""
         ...
 
-    def signer(self, best_usd_per_hour: float) -> Signer:
-        """Signatures, given what the best plan costs."""
+    def signature(self, values: Sequence[float]) -> Signature:
+        """What a solution is known by."""
+        ...
+
+    def without(self, features: Collection[Feature]) -> Rankable | None:
+        """The programme in which none of the features can be had; None where nothing is left to serve with."""
         ...
 
 

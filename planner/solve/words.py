@@ -107,17 +107,16 @@ def differences(signature: Signature, best: Signature) -> list[str]:
 
 
 def _slot(feature: tuple[str, ...]) -> tuple[str, str]:
-    """What two features compete for: a service's work, its place, or the purse."""
-    kind = "served" if feature[0] in ("kind", "api") else feature[0]
+    """What two features compete for: a service's accelerator (or API), precision, model, place, or the purse."""
+    kind = "accelerator" if feature[0] == "api" else feature[0]
     return kind, feature[1] if feature[0] != "paid" else ""
 
 
 def feature_text(feature: tuple[str, ...], short: bool = False) -> str:
-    """A feature in words: `chat: llama-3.3-70b-instruct on H100-SXM fp8 tp2`."""
+    """A feature in words: `chat: H100-SXM`, `mostly on-demand`; short: without the service."""
     kind, rest = feature[0], feature[1:]
     if kind == "paid":
-        return f"mostly {' '.join(rest).replace('_', '-')}" if not short else " ".join(rest).replace("_", "-")
-    subject, objects = rest[0], rest[1:]
-    what = {"api": "API", "kind": f"{objects[0]} on {' '.join(objects[1:])}" if objects else "own replicas"}
-    text = what.get(kind, " ".join(objects))
-    return text if short else f"{subject}: {text}"
+        name = rest[0].replace("_", "-")
+        return name if short else f"mostly {name}"
+    text = "API" if kind == "api" else rest[-1]
+    return text if short else f"{rest[0]}: {text}"

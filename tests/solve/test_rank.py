@@ -12,7 +12,7 @@ from planner.candidates.types import Plan, Problem, SpotTerms
 from planner.catalog.catalog import Catalog
 from planner.errors import Interrupted, SolverError
 from planner.formulation.axes import Axis
-from planner.formulation.compile import Compiled, compile_milp
+from planner.formulation.compile import Compiled
 from planner.solve.engine import SolverChild
 from planner.solve.rank import CompiledProgramme, rank
 from planner.solve.ranking import Entry, Ranking, RankOptions
@@ -111,7 +111,7 @@ def child() -> Iterator[SolverChild]:
 
 
 def compiled_programme(p: Problem) -> CompiledProgramme:
-    return CompiledProgramme(compile_milp(p), catalog())
+    return CompiledProgramme.of(p, catalog())
 
 
 def ranked(child: SolverChild, p: Problem, **changes: object) -> Ranking[Checked]:
@@ -202,12 +202,13 @@ def test_entries_within_the_gap_are_a_tie(child: SolverChild) -> None:
     assert [e.rank for e in loose.entries] == list(range(1, len(loose.entries) + 1))
     from planner.solve.arrange import Found, entries
 
-    programme = compiled_programme(small_problem())
     found = [
-        Found(e.axis, e.values, e.plan, e.verdict, dict(e.measures)) for e in loose.entries if e.axis != "alternative"
+        Found(e.axis, e.values, e.plan, e.verdict, dict(e.measures), e.signature)
+        for e in loose.entries
+        if e.axis != "alternative"
     ]
     best = loose.entries[0].total_usd_per_month
-    made = entries(found, programme.signer(best / 730), 0.8 * best / 730, 8)
+    made = entries(found, 0.8 * best / 730, 8)
     assert [e.tie for e in made] == [False] + [e.extra <= 0.2 for e in made[1:]]
     assert any(e.tie and e.rank == 1 for e in made)
 
@@ -330,7 +331,8 @@ def test_time_out_after_the_first_plan_says_what_is_missing() -> None:
 
 def test_compiled_programme_is_unchanged_by_ranking(child: SolverChild) -> None:
     p = small_problem()
-    compiled: Compiled = compile_milp(p)
+    programme = CompiledProgramme.of(p, catalog())
+    compiled: Compiled = programme.compiled
     before = (len(compiled.milp.variables), len(compiled.milp.rows), compiled.milp.objective())
-    rank(CompiledProgramme(compiled, catalog()), verifier(p), RankOptions(time_limit_s=30), child)
+    rank(programme, verifier(p), RankOptions(time_limit_s=30), child)
     assert (len(compiled.milp.variables), len(compiled.milp.rows), compiled.milp.objective()) == before
