@@ -110,7 +110,7 @@ def with_headroom(compiled: Compiled) -> tuple[Milp, int]:
     (y is the stressed routing; with one class it is Σ cap·replicas + api ≥ t·λ.) API rates stay as bought. The
     bounds are wide enough for that demand; the columns of the programme come first and in their order.
     """
-    wide = compile_milp(compiled.problem, stress=MOST_HEADROOM)
+    wide = compile_milp(compiled.problem, stress=MOST_HEADROOM, mixed=compiled.sets.mixed)
     s, m = wide.sets, wide.milp
     factor = m.add("headroom", (), 1.0, MOST_HEADROOM)
     for i in range(len(s.services)):
@@ -128,8 +128,9 @@ def _stress(m: Milp, s: Sets, i: int, t: int, factor: int) -> None:
         if column is not None:
             routed[a.request_class].append((column, 1.0))
     if s.is_covering(i):
+        total = s.service_rate(i, t, -1)
         for r in classes:
-            routed[r] += capacity_terms(m, s, i, t, 1.0 / s.top(i, r, t))
+            routed[r] += capacity_terms(m, s, i, t, 1.0 / total)
     else:
         for k in s.configs_of[i]:
             _stress_config(m, s, k, t, classes, routed)

@@ -42,14 +42,14 @@ class Compiled:
         return self.milp.objective()
 
 
-def compile_milp(problem: Problem, stress: float = 1.0) -> Compiled:
+def compile_milp(problem: Problem, stress: float = 1.0, mixed: bool = False) -> Compiled:
     """Build variables, objective and every registered family, in a fixed order.
 
-    `stress` only widens bounds: the columns are the same for every value.
+    `stress` only widens bounds: the columns are the same for every value. `mixed` is a restriction, see `Sets`.
 
     Raises ValueError on a coefficient that is no finite number (the catalog and spec rooms let none through).
     """
-    sets = Sets(problem, stress)
+    sets = Sets(problem, stress, mixed)
     milp = Milp()
     add_variables(milp, sets)
     add_cost(milp, sets)

@@ -84,15 +84,13 @@ def _capacity(s: Sets, t: int, place: Place, counts: list[int]) -> float:
 def _covering_holds(
     s: Sets, i: int, t: int, api: dict[tuple[int, str, int], float], replicas: dict[Place, list[int]]
 ) -> bool:
-    """serve_demand, spot_limit and spare of a one-class service, recomputed with whole replicas."""
-    (r,) = s.active_classes[i]
+    """serve_demand, spot_limit and spare of a covering service, recomputed with whole replicas."""
     places = _places(s, i, t, replicas)
     firm = math.fsum(_capacity(s, t, p, replicas[p]) for p in places if p[2] == FIRM_SEAT)
     total = firm + math.fsum(_capacity(s, t, p, replicas[p]) for p in places if p[2] == SPOT_SEAT)
-    count = s.spare_count(i)
-    lost = count * max((s.mix_capacity(s.configs[p[0]], t) for p in places), default=0.0)
+    lost = s.spare_count(i) * max((s.mix_capacity(s.configs[p[0]], t) for p in places), default=0.0)
     for b in s.bands(i, t):
-        rate = s.rate(i, r, t, b)
+        rate = s.service_rate(i, t, b)
         hosted = rate - math.fsum(v for (_, _, band), v in api.items() if band == b)
         firm_needed = (1 - s.services[i].max_spot_share) * rate - (rate - hosted)
         slack = 1e-9 * max(rate, TINY)
@@ -116,15 +114,16 @@ def _route_covering(
     s: Sets, i: int, t: int, api: dict[tuple[int, str, int], float], replicas: dict[Place, list[int]],
     routes: dict[Place, list[Route]],
 ) -> None:  # fmt: skip
-    """Share the hosted rate over the replicas by capacity, firm ones taking at least what `spot_limit` asks of them."""
-    (r,) = s.active_classes[i]
-    cls = s.request_class(i, r)
+    """Share the hosted rate over the replicas by capacity, firm ones taking at least what `spot_limit` asks of them.
+
+    Every replica takes the whole mix (there is one class, or the programme was compiled `mixed`).
+    """
     places = _places(s, i, t, replicas)
     capacity = {p: _capacity(s, t, p, replicas[p]) for p in places}
     firm = math.fsum(c for p, c in capacity.items() if p[2] == FIRM_SEAT)
     total = math.fsum(capacity.values())
-    for b in range(len(cls.band_req_per_s[t])):
-        rate = s.rate(i, r, t, b)
+    for b in range(len(s.services[i].band_weights[t])):
+        rate = s.service_rate(i, t, b)
         taken = math.fsum(v for (_, _, band), v in api.items() if band == b)
         hosted = rate - taken
         if hosted <= TINY or total <= 0:
@@ -135,8 +134,11 @@ def _route_covering(
                 part = on_firm * capacity[p] / firm
             else:
                 part = (hosted - on_firm) * capacity[p] / (total - firm)
-            if part > TINY:
-                routes[p].append(Route(request_class=cls.id, slice=t, band=b, req_per_s=part))
+            for r in s.active_classes[i]:
+                share = part * s.rate(i, r, t, b) / rate
+                if share > TINY:
+                    cls = s.request_class(i, r)
+                    routes[p].append(Route(request_class=cls.id, slice=t, band=b, req_per_s=share))
 
 
 def _route_classes(

@@ -33,18 +33,24 @@ def serve_demand(m: Milp, s: Sets) -> None:
     for i in range(len(s.services)):
         for t in range(len(s.slices)):
             for b in s.bands(i, t):
+                if s.is_covering(i):
+                    _cover(m, s, i, t, b)
+                    continue
                 for r in s.active_classes[i]:
-                    top = s.top(i, r, t)
-                    if s.rate(i, r, t, b) <= 0:
-                        continue
-                    share = s.rate(i, r, t, b) / top
-                    terms = api_terms(m, s, i, r, t, b)
-                    if s.is_covering(i):
-                        terms += capacity_terms(m, s, i, t, 1.0 / top, most=share)
-                        m.row("serve_demand", (i, r, t, b), terms, lower=share, scale=top)
-                    else:
-                        terms += [(x, 1.0) for _, _, x in routed(m, s, i, r, t, b)]
-                        m.row("serve_demand", (i, r, t, b), terms, lower=share, upper=share, scale=top)
+                    if s.rate(i, r, t, b) > 0:
+                        share = s.rate(i, r, t, b) / s.top(i, r, t)
+                        terms = api_terms(m, s, i, r, t, b) + [(x, 1.0) for _, _, x in routed(m, s, i, r, t, b)]
+                        m.row("serve_demand", (i, r, t, b), terms, lower=share, upper=share, scale=s.top(i, r, t))
+
+
+def _cover(m: Milp, s: Sets, i: int, t: int, b: int) -> None:
+    """The covering row of a service with one class (or one mix): a replica counts at most the whole rate."""
+    total = s.service_rate(i, t, -1)
+    if s.service_rate(i, t, b) > 0:
+        r = s.active_classes[i][0]
+        share = s.service_rate(i, t, b) / total
+        terms = api_terms(m, s, i, r, t, b) + capacity_terms(m, s, i, t, 1.0 / total, most=share)
+        m.row("serve_demand", (i, r, t, b), terms, lower=share, scale=total)
 
 
 @family("replica_capacity", unit="replicas", relax="buy more replicas or lower the demand")
@@ -216,13 +222,15 @@ def spot_limit(m: Milp, s: Sets) -> None:
     for i, service in enumerate(s.services):
         if service.max_spot_share >= 1 or not any(SPOT_SEAT in seat_kinds(k) for k in s.configs_of[i]):
             continue
+        firm = 1 - service.max_spot_share
         for t in range(len(s.slices)):
             for b in s.bands(i, t):
-                for r in s.active_classes[i]:
-                    if s.rate(i, r, t, b) <= 0:
+                for r in s.active_classes[i][:1] if s.is_covering(i) else s.active_classes[i]:
+                    top = s.service_rate(i, t, -1) if s.is_covering(i) else s.top(i, r, t)
+                    rate = s.service_rate(i, t, b) if s.is_covering(i) else s.rate(i, r, t, b)
+                    if rate <= 0:
                         continue
-                    top = s.top(i, r, t)
-                    needed = (1 - service.max_spot_share) * s.rate(i, r, t, b) / top
+                    needed = firm * rate / top
                     terms = api_terms(m, s, i, r, t, b)
                     if s.is_covering(i):
                         terms += capacity_terms(m, s, i, t, 1.0 / top, (FIRM_SEAT,), needed)

@@ -62,10 +62,15 @@ class ApiColumn:
 class Sets:
     """Everything a constraint family loops over. Built once from a `Problem`; never changed."""
 
-    def __init__(self, problem: Problem, stress: float = 1.0) -> None:
-        """`stress` widens the bounds so that this multiple of the demand could be served (head-room)."""
+    def __init__(self, problem: Problem, stress: float = 1.0, mixed: bool = False) -> None:
+        """`stress` widens the bounds so that this multiple of the demand could be served (head-room).
+
+        `mixed`: every configuration takes the whole mix of its service, as behind a router that does not look at
+        lengths. A restriction, so its plans are plans of the programme, found much faster; its bound is none.
+        """
         self.problem = problem
         self.stress = stress
+        self.mixed = mixed
         self.slices = problem.demand.slices
         self.services: tuple[Service, ...] = problem.demand.services
         self.pools: tuple[Pool, ...] = problem.pools
@@ -128,8 +133,8 @@ class Sets:
         return tuple(tuple(a for a in self.apis if a.service == s) for s in range(len(self.services)))
 
     def is_covering(self, s: int) -> bool:
-        """One class: routed rates vanish and capacity is a covering row (DESIGN §5.6)."""
-        return len(self.active_classes[s]) == 1
+        """One class, or one mix: routed rates vanish and capacity is a covering row (DESIGN §5.6)."""
+        return len(self.active_classes[s]) == 1 or (self.mixed and not self.apis_of[s])
 
     def bands(self, s: int, t: int) -> tuple[int, ...]:
         """Bands that can bind: without an API only the top one (a smaller rate scales the top band's routing down)."""

@@ -50,6 +50,10 @@ LEAST_TIME_S = 0.05
 """A solve is not begun with less time than this."""
 ALTERNATIVE_GAP = 5e-3
 """Alternatives are sought to this gap at least; what they cost is verified, and the bound shown is global."""
+OPEN_GAP = 0.15
+"""An alternative whose own gap is wider says nothing about its kind and is not shown."""
+QUICK_SHARE = 0.4
+"""Share of the solving time for the first plan."""
 TIDY_S = 5.0
 """Longest search for a tidier plan of the same cost."""
 TRIES = 3
@@ -136,6 +140,20 @@ class CompiledProgramme:
         return tuple(found)
 
     @cached_property
+    def _quick(self) -> CompiledProgramme:
+        sets = self.compiled.sets
+        several = any(
+            len(classes) > 1 and not sets.apis_of[i] and not sets.mixed for i, classes in enumerate(sets.active_classes)
+        )
+        if not several:
+            return self
+        return CompiledProgramme(compile_milp(self.compiled.problem, mixed=True), self.catalog, self.problem)
+
+    def quick(self) -> CompiledProgramme:
+        """The restriction in which replicas take the whole mix of their service; itself where that is no matter."""
+        return self._quick
+
+    @cached_property
     def _signatures(self) -> Signatures:
         return Signatures(self.compiled, self.catalog)
 
@@ -146,7 +164,10 @@ class CompiledProgramme:
     def without(self, features: Collection[Feature]) -> CompiledProgramme | None:
         """The same question where none of the features can be had."""
         left = without(self.problem, features, self.catalog)
-        return None if left is None else CompiledProgramme.of(left, self.catalog)
+        if left is None:
+            return None
+        mixed = self.compiled.sets.mixed
+        return CompiledProgramme(compile_milp(core(left), mixed=mixed), self.catalog, left)
 
 
 def rank(
@@ -201,6 +222,8 @@ class _Search(Generic[V]):
     interrupted: bool = False
     started: float = field(default_factory=time.monotonic)
     best_usd_per_hour: float = math.inf
+    reference: tuple[float, ...] = ()
+    """A good solution of `programme`: where searches start."""
 
     @property
     def columns(self) -> int:
@@ -291,18 +314,49 @@ class _Search(Generic[V]):
     def cheapest(self) -> Ranking[V] | None:
         """Find z*; a Ranking where the search ends here (infeasible, undecided, or nothing verifies)."""
         deadline = self.started + SOLVE_SHARE * self.options.time_limit_s
-        answer = self.solve("solve", self.programme.milp, deadline - self.started)
+        quick = self._quick(deadline)
+        hint = None if quick is None else self._hint(quick)
+        answer = self.solve("solve", self.programme.milp, deadline - time.monotonic(), hint)
         if isinstance(answer, Infeasible):
             return self._ended("infeasible", answer.detail)
         if answer is not None:
             self.stop, self.bound = answer.stop, answer.bound
-            if answer.values is not None and not self._take(self._tidied(answer.values, deadline)):
+            better = answer.objective is not None and (
+                quick is None or answer.objective * HOURS_PER_MONTH < quick.total * (1 - 1e-9)
+            )
+            if answer.values is not None and better and not self._take(self._tidied(answer.values, deadline)):
                 self._cheapest_that_verifies(deadline)
+        if quick is not None:
+            # From here on everything is sought among plans whose replicas take the whole mix: much faster.
+            self.programme, self.reference = self.programme.quick(), quick.values
+            if not self.found or quick.total <= self.found[0].total:
+                self.found.clear()
+                self._take(self._tidied(quick.values, deadline))
         if self.found:
             return self.result() if self.interrupted else None
         if self.interrupted:
             raise Interrupted("interrupted before a plan was found")
         return self._ended("undecided", "")
+
+    def _quick(self, deadline: float) -> Found[V] | None:
+        """A verified plan of the quick restriction, where there is one: a start for the proof and for the ranking."""
+        programme = self.programme.quick()
+        if programme is self.programme:
+            return None
+        limit_s = QUICK_SHARE * (deadline - time.monotonic())
+        answer = self.solve("first plan", programme.milp, limit_s)
+        if answer is None or isinstance(answer, Infeasible) or answer.values is None:
+            return None
+        return self.admit(Axis.CHEAPEST, answer.values, "first plan", programme)
+
+    def _hint(self, quick: Found[V]) -> tuple[float, ...]:
+        """The whole numbers of a quick plan by name, as a start for the whole programme; NaN: not said."""
+        named = {
+            (v.family, v.key): value
+            for v, value in zip(self.programme.quick().milp.variables, quick.values, strict=True)
+            if v.integer
+        }
+        return tuple(named.get((v.family, v.key), math.nan) for v in self.programme.milp.variables)
 
     def _tidied(self, values: Sequence[float], deadline: float) -> Sequence[float]:
         """Of the plans that cost exactly the same, one with the fewest configurations.
@@ -330,8 +384,8 @@ class _Search(Generic[V]):
         best = self.admit(Axis.CHEAPEST, values, words.NAMES[Axis.CHEAPEST])
         if best is None:
             return False
-        milp = self.programme.milp
-        self.best_usd_per_hour = milp.value(milp.objective(), best.values)
+        self.best_usd_per_hour = best.total / HOURS_PER_MONTH
+        self.reference = best.values
         self.found.append(best)
         return True
 
@@ -362,14 +416,16 @@ class _Search(Generic[V]):
             self.notes.append(f"{name}: nothing of the kind can be bought, every plan is the same on it")
             return
         unlimited = axis is Axis.MOST_HEADROOM and best.measures[axis] is None
-        if unlimited or self._is_lowest(programme, best.values):
+        if unlimited or self._is_lowest(programme, self.reference):
             self.notes.append(f"{name}: the cheapest plan already is ({words.amount(axis, best.measures[axis])})")
             return
         cost = self.programme.milp.objective()
         limit = self.best_usd_per_hour * (1 + self.options.within) + 1e-6
         near = bounded(programme.milp, "cost", cost, limit)
         stage = f"axis {name}"
-        first = self.solve(stage, minimising(near, programme.expression), self.share_s(solves_left), best.values, False)
+        first = self.solve(
+            stage, minimising(near, programme.expression), self.share_s(solves_left), self.reference, False
+        )
         values = None if first is None or isinstance(first, Infeasible) else first.values
         if values is None:
             self.notes.append(f"{name}: not decided in the time limit")
@@ -475,6 +531,9 @@ class _Search(Generic[V]):
                 self.notes.append(f"{label}: {error}")
                 continue
             if answer is None or isinstance(answer, Infeasible) or answer.values is None:
+                continue
+            if answer.objective and (answer.bound or 0.0) < (1 - OPEN_GAP) * answer.objective:
+                self.notes.append(f"{label}: no good plan in the time limit")
                 continue
             node = self.admit(words.ALTERNATIVE, answer.values, label, programme)
             if node is not None:

@@ -70,6 +70,10 @@ class Rankable(Protocol):
         """What a solution is known by."""
         ...
 
+    def quick(self) -> Rankable:
+        """A restriction that is solved much faster, or the programme itself."""
+        ...
+
     def without(self, features: Collection[Feature]) -> Rankable | None:
         """The programme in which none of the features can be had; None where nothing is left to serve with."""
         ...
