@@ -62,13 +62,26 @@ def spellings(row_id: str, aliases: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def name_index(rows: Iterable[T]) -> dict[str, T]:
-    """Every spelling (id and aliases, lower-cased) → row. An id wins over another row's alias."""
+    """Every spelling, lower-cased, → row.
+
+    An id wins over another row's alias, and both over the wider ways to say it: the row's name for people, and an
+    accelerator with its vendor in front as drivers report it (`NVIDIA L4`).
+    """
     index: dict[str, T] = {}
     rows = tuple(rows)
     for row in rows:
         for name in spellings(row.id, getattr(row, "aliases", ())):
             index.setdefault(name, row)
-    return index | {row.id.lower(): row for row in rows}
+    index |= {row.id.lower(): row for row in rows}
+    for row in rows:
+        own, vendor = getattr(row, "name", None), getattr(row, "vendor", None)
+        wider = [own] if own else []
+        if vendor:
+            wider += [f"{vendor} {n}" for n in (row.id, *getattr(row, "aliases", ()))]
+        for name in spellings("", wider):
+            if name:
+                index.setdefault(name, row)
+    return index
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:

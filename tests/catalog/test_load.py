@@ -212,4 +212,10 @@ def test_names_resolve_in_any_spelling(catalog: Catalog) -> None:
     assert catalog.engine("TensorRT-LLM").id == "trtllm"
     assert catalog.precision("awq").id == "int4"
     assert catalog.provider("ovh").id == "ovhcloud"
+    for name, expected in (("NVIDIA A100-SXM4-80GB", "A100-SXM-80GB"), ("NVIDIA L4", "L4"), ("Tesla T4", "T4"),
+                           ("NVIDIA GeForce RTX 4090", "RTX-4090"), ("AMD Instinct MI300X", "MI300X"),
+                           ("NVIDIA RTX 6000 Ada Generation", "RTX-6000-Ada"),
+                           ("Apple M3 Ultra", "M3-Ultra")):  # fmt: skip
+        assert catalog.accelerator(name).id == expected
+    assert catalog.provider("Google Cloud").id == "gcp"
     assert catalog.known_names().accelerators["a100-80gb-sxm"] == "A100-SXM-80GB"
