@@ -13,7 +13,7 @@ from planner.catalog.load import load_catalog
 from planner.cli.progress import ProgressLine
 from planner.demand.build import build_demand
 from planner.demand.types import Demand
-from planner.errors import InputError
+from planner.errors import Fault, InputError
 from planner.report.result import Answer, Entry, build_result
 from planner.report.types import (
     AxesView,
@@ -87,6 +87,9 @@ def load(path: str, catalog: str | None = None) -> Loaded:
     except InputError as e:
         raise InputError(locate(document, e.faults)) from None
     spec = resolve_spec(document, rows.known_names())
+    if not (rows.offers or rows.apis or spec.fleet.owned):
+        help_ = "give offers or APIs in a catalog overlay, or machines of your own in fleet.owned"
+        raise InputError([Fault("C103", "the catalog holds nothing that can be bought", document.path, help=help_)])
     return Loaded(document, spec, rows, build_demand(spec, rows))
 
 

@@ -122,6 +122,7 @@ def _plan(entry: Entry, answer: Answer) -> PlanView:
     if not entry.check.ok:
         raise ValueError(f"plan {entry.rank} did not verify: {entry.check.violations[0]}")
     slices = [s.id for s in answer.problem.demand.slices]
+    first_quarter = min(s.quarter for s in answer.problem.demand.slices)
     pools = {p.id: p for p in answer.problem.pools}
     cost = entry.check.cost
     return PlanView(
@@ -136,7 +137,7 @@ def _plan(entry: Entry, answer: Answer) -> PlanView:
         gap=max(0.0, entry.gap),
         axes=entry.axes,
         purchases=tuple(
-            _purchase(p, c, pools[p.pool], slices)
+            _purchase(p, c, pools[p.pool], slices, first_quarter)
             for p, c in sorted(
                 zip(entry.plan.purchases, cost.purchases, strict=True), key=lambda pc: (pc[0].pool, pc[0].option.value)
             )
@@ -163,7 +164,9 @@ def _cost(check: Verification, spec: Spec) -> CostView:
     )
 
 
-def _purchase(purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: list[str]) -> PurchaseView:
+def _purchase(
+    purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: list[str], first_quarter: int
+) -> PurchaseView:
     price = pool.price(purchase.option)
     if price is None:
         raise ValueError(f"{purchase.pool} is not sold as {purchase.option.value}")
@@ -179,6 +182,7 @@ def _purchase(purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: list[s
         accelerators_per_instance=pool.accelerators,
         purchase_option=purchase.option.value,
         term_months=price.term_months,
+        start_quarter=first_quarter,
         instances_by_slice=dict(zip(slices, purchase.instances, strict=True)),
         usd_per_month=cost.usd_per_month,
         source=price.source,
@@ -225,7 +229,7 @@ def _deployment(
             capacity_req_per_s_per_replica=mix_capacity(delivery.capability, service),
             utilization_mean=_finite(delivery.utilization_mean),
             utilization_peak=_finite(delivery.utilization_peak),
-            kv_tokens=_finite(delivery.capability.memory.kv_cache_tokens),
+            kv_tokens=math.floor(max(0.0, delivery.capability.memory.kv_cache_tokens)),
             provenance=delivery.capability.provenance.value,
             error_band=delivery.capability.error_band,
         ),

@@ -87,7 +87,8 @@ class PurchaseView(Frozen):
     accelerators_per_instance: int
     purchase_option: str
     term_months: int
-    start_quarter: int = 0
+    start_quarter: int
+    """The quarter in which it is bought, numbered as in `slices`."""
     tentative: bool = False
     instances_by_slice: dict[str, int]
     usd_per_month: float
@@ -105,7 +106,8 @@ class Predicted(Frozen):
     """Of the service's mix at its sizing rates, inside the SLO, head-room applied."""
     utilization_mean: float | None
     utilization_peak: float | None
-    kv_tokens: float | None
+    kv_tokens: int | None
+    """Tokens that the KV cache of one replica holds."""
     provenance: str
     error_band: tuple[float, float]
 

@@ -161,6 +161,15 @@ def test_what_is_no_spec_exits_2_with_a_code(planner, tmp_path: Path, content: s
     assert "1 error" in ran.err
 
 
+def test_empty_catalog_is_bad_input(planner, tmp_path: Path) -> None:
+    text = SPEC.read_text(encoding="utf-8").split("catalog:")[0]
+    path = tmp_path / "empty.yaml"
+    path.write_text(text + "catalog: {overlays: [{replace: [offers, apis]}]}\n")
+    text_error = planner("solve", str(path))
+    assert text_error.code == 2
+    assert "error[" in text_error.err
+
+
 def test_directory_is_no_spec(planner, tmp_path: Path) -> None:
     ran = planner("check", str(tmp_path))
     assert ran.code == 2
