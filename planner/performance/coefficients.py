@@ -2,8 +2,9 @@
 
 tpot          use_r = 1/λ*_r                 λ* the largest rate of class r alone inside the operating TPOT
 ttft          use_r = S_r/(1 − k·c/T)        k = −ln(1−q), c = max_r S_r/2, T = min_r(TTFT − S − iteration − rtt)
-max_num_seqs  use_r = res_r/seats            res_r = TTFT + out·TPOT
+max_num_seqs  use_r = res_r/seats            res_r = prefill beside the running batch + out·TPOT
 kv_cache      use_r = res_r·bytes_r/pool     bytes_r = (in + out/2)·KV bytes + fixed bytes
+prefill       use_r = S_r                    beside a promised TPOT, where no first token is promised
 utilization   use_r = time_r/target          where no latency row carries the work
 """
 
@@ -187,7 +188,7 @@ def latency_rows(
     if any(loads[r].ttft_limit_s is not None for r in served):
         rows.append(ttft_row(times, loads, served, iteration))
     elif tpot is not None:
-        rows.append(_row("utilization", loads, served, lambda r: busy_prefill_s(times, r, iteration) / target))
+        rows.append(_row("prefill", loads, served, lambda r: busy_prefill_s(times, r, iteration)))
     if tpot is not None:
         stay = [residency_s(times, loads, r, tpot) for r in range(len(loads))]
         rows.append(_row("max_num_seqs", loads, served, lambda r: stay[r] / times.seats))
@@ -202,10 +203,11 @@ def ttft_row(times: Times, loads: Sequence[RequestLoad], served: Sequence[int], 
 
 
 def residency_s(times: Times, loads: Sequence[RequestLoad], r: int, tpot: float) -> float:
-    """How long a request holds its seat and cache: TTFT (the limit, else predicted) + out·TPOT."""
-    load = loads[r]
-    first = load.ttft_limit_s if load.ttft_limit_s is not None else times.first_token_s[r] + tpot
-    return first + load.output_tokens * tpot
+    """How long a request holds its seat and cache: its prefill beside the running batch, then out·TPOT.
+
+    A request that still waits for its prefill holds neither, so a looser first token costs no capacity here.
+    """
+    return times.first_token_s[r] + (times.chunk_share[r] + loads[r].output_tokens) * tpot
 
 
 def _row(name: str, loads: Sequence[RequestLoad], served: Sequence[int], use: Callable[[int], float]) -> CapacityRow:

@@ -75,7 +75,7 @@ class CapacityRow(Frozen):
     """One row of DESIGN §4 for one replica: Σ_r x_r · use_r ≤ n, x in req/s, n replicas."""
 
     name: str
-    """tpot | ttft | max_num_seqs | kv_cache | utilization."""
+    """tpot | ttft | prefill | max_num_seqs | kv_cache | utilization."""
     use: tuple[float, ...]
     """[class of the service] replicas per req/s; head-room factors other than the forecast margin are inside."""
 
