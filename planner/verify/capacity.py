@@ -145,7 +145,7 @@ def _spare_in_band(
         left = [r.deployment.replicas[slice_] - lost.count(i) for i, r in enumerate(standing)]
         if min(left) >= 0:
             hosts = [Host.of(r, n, facts.margin) for r, n in zip(standing, left, strict=True)]
-            worst = min(worst, largest_scale(wanted, hosts))
+            worst = min(worst, largest_scale(wanted, hosts, enough=1.0))
     out.at_most(
         "spare",
         (service.id, facts.demand.slices[slice_].id, band),

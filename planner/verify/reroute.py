@@ -28,12 +28,15 @@ class Host:
         return cls(uses, running.capability.served, replicas * running.credit)
 
 
-def largest_scale(rates: Sequence[float], hosts: Sequence[Host], api: Sequence[float] | None = None) -> float:
+def largest_scale(
+    rates: Sequence[float], hosts: Sequence[Host], api: Sequence[float] | None = None, enough: float = math.inf
+) -> float:
     """Largest t such that the hosts and a fixed `api` rate serve t · rates; all [class, req/s]. inf without rates.
 
         max t   s.t.   Σ_h x[r,h] + api_r ≥ t·rate_r,   Σ_r use[h,j,r]·x[r,h] ≤ room_h,   x ≥ 0
 
-    In closed form where one host serves every class, else by a linear programme.
+    In closed form for one class, or where one host serves every class; else by a linear programme. A t that is at
+    least `enough` may be returned as any smaller one that is.
     """
     active = [r for r, x in enumerate(rates) if x > 0]
     fixed = list(api) if api is not None else [0.0] * len(rates)
@@ -42,11 +45,24 @@ def largest_scale(rates: Sequence[float], hosts: Sequence[Host], api: Sequence[f
         return math.inf
     if not standing:
         return min(fixed[r] / rates[r] for r in active)
+    if len(active) == 1:
+        (r,) = active
+        return (math.fsum(_room_for_class(h, r) for h in standing) + fixed[r]) / rates[r]
     if len(standing) == 1 and all(standing[0].served[r] for r in active):
         alone = _alone(rates, fixed, active, standing[0])
         if all(alone * rates[r] >= fixed[r] for r in active):
             return alone
-    return _spread(rates, fixed, active, standing)
+    same_mix = math.fsum(
+        _alone(rates, [0.0] * len(rates), active, h) for h in standing if all(h.served[r] for r in active)
+    )
+    return same_mix if same_mix >= enough else _spread(rates, fixed, active, standing)
+
+
+def _room_for_class(host: Host, r: int) -> float:
+    """Rate of one class alone that a host serves, req/s."""
+    if not host.served[r]:
+        return 0.0
+    return min((host.room / use[r] for use in host.uses if use[r] > 0), default=math.inf)
 
 
 def _alone(rates: Sequence[float], api: Sequence[float], active: Sequence[int], host: Host) -> float:
