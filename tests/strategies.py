@@ -20,6 +20,7 @@ from planner.spec.types import (
     Quota,
     Resilience,
     Slo,
+    Sovereignty,
     Spec,
     SpotPolicy,
     Traffic,
@@ -47,6 +48,11 @@ class Case:
     catalog: Catalog
 
 
+def sovereign(*countries: str) -> Sovereignty:
+    """Data may be processed in these countries only."""
+    return Sovereignty(countries=countries)
+
+
 def prices() -> st.SearchStrategy[float]:
     """USD per accelerator-hour, far enough apart that a cheaper plan is cheaper by more than rounding."""
     return st.sampled_from([0.7, 1.1, 1.9, 2.6, 3.3, 4.9])
@@ -60,7 +66,7 @@ def pool_offers(draw: st.DrawFn, provider: str, instance: str, accelerators: int
     found = [b.offer(provider, "r1", instance, OD, price, max_instances=limit)]
     if draw(st.booleans()):
         found.append(b.offer(provider, "r1", instance, R1, round(price * draw(st.sampled_from([0.45, 0.67, 0.85])), 4)))
-    if draw(st.booleans()):
+    if draw(st.sampled_from([True, True, False])):
         found.append(b.offer(provider, "r1", instance, SPOT, round(price * draw(st.sampled_from([0.3, 0.6])), 4)))
     return found
 

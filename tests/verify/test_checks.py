@@ -149,6 +149,16 @@ def test_an_unmeasured_configuration_is_no_candidate():
     assert case().families(deployments=(other,)) >= {"candidate"}
 
 
+def test_a_class_that_the_configuration_does_not_serve_may_not_be_routed_to_it():
+    c = case(measured=[b.measured(2.0, class_="all")])
+    long = b.request_class(((0.0, 0.5),), WEIGHTS, "chat/long")
+    c.demand = b.demand([b.service([*c.demand.services[0].classes, long], WEIGHTS)])
+    extra = Route(request_class="chat/long", slice=0, band=1, req_per_s=0.5)
+    routed = deployment(2.0, 3.0, replicas=3).model_copy(update={"routes": (*routes(2.0, 3.0), extra)})
+    plan = {"deployments": (routed,), "purchases": (purchase(instances=2),), "api": (api(0.0, 2.0),)}
+    assert c.families(**plan) == {"replica_capacity"}
+
+
 # ---- machines
 
 
