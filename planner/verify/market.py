@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from planner.base import PurchaseOption
-from planner.catalog.catalog import Catalog
+from planner.catalog.catalog import Catalog, UnknownName
 from planner.catalog.types import ApiOffer, Offer
 from planner.spec.types import OwnedMachines, Spec, SpotModel
 
@@ -168,7 +168,10 @@ class Market:
     def _with_spot(self, pool: PoolFacts) -> PoolFacts:
         if PurchaseOption.SPOT not in pool.tariffs:
             return pool
-        market, policy = self._catalog.spot_market(pool.provider, pool.accelerator), self._policy
+        try:
+            market, policy = self._catalog.spot_market(pool.provider, pool.accelerator), self._policy
+        except UnknownName:
+            return pool
 
         def override(mine: float | None, theirs: float) -> float:
             return theirs if mine is None else mine

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import assume, event, given
+from hypothesis import strategies as st
 
 from planner.base import TERM_MONTHS, PurchaseOption
 from planner.candidates.types import ApiUse, Plan
@@ -165,3 +166,28 @@ def test_every_mutation_of_a_tight_plan_is_caught(case):
         seen.add(name)
         assert not verifier.verify(mutated, best.usd_per_month).ok, f"{name} went unnoticed:\n{plan}\n→\n{mutated}"
     event(f"kinds of mutation: {len(seen)}")
+
+
+@given(s.cases(), st.data())
+def test_no_plan_makes_verify_raise(case, data):
+    """Three mutations after each other, the last of them a nonsense name or count: a verdict, never an exception."""
+    verifier = Verifier(case.spec, case.catalog)
+    plan = best_of(case, verifier).plan
+    for _ in range(2):
+        options = list(mutations(plan, case))
+        assume(options)
+        plan = data.draw(st.sampled_from(options))[1]
+    for bad in nonsense(plan):
+        assert not verifier.verify(bad).ok
+
+
+def nonsense(plan: Plan) -> Iterator[Plan]:
+    """The plan with names and counts that cannot be."""
+    for i, _ in enumerate(plan.purchases):
+        for change in ({"pool": ""}, {"pool": "a/b/c/d/e"}, {"instances": ()}, {"option": PurchaseOption.API}):
+            yield plan.model_copy(update={"purchases": replaced(plan.purchases, i, **change)})
+    for i, _ in enumerate(plan.deployments):
+        for change in ({"config": ""}, {"pool": "//"}, {"service": ""}, {"replicas": ()}, {"replicas": (-1, -1)}):
+            yield plan.model_copy(update={"deployments": replaced(plan.deployments, i, **change)})
+    for i, _ in enumerate(plan.api):
+        yield plan.model_copy(update={"api": replaced(plan.api, i, api="", request_class="")})

@@ -230,6 +230,11 @@ def test_spot_needs_something_that_takes_over():
     assert case(service={"options": (OD, API)}).families(**plan) >= {"option"}
 
 
+def test_spot_of_which_nothing_is_known_is_refused():
+    plan = {"purchases": (purchase(SPOT),), "api": (api(1.0, 2.5),), "deployments": (deployment(1.0, 2.5, spot=True),)}
+    assert case(spot_markets=[]).families(**plan) == {"option"}
+
+
 def spare(count):
     return {"resilience": Resilience(spare={"count": count})}
 
