@@ -29,7 +29,7 @@ def usd_per_request(offer: ApiOffer, input_tokens: float, cached_input_tokens: f
 
 def api_checks(offer: ApiOffer, cls: RequestClass, service: Service, policy: Policy, catalog: Catalog) -> list[Check]:
     """Every failed check of an API offer for a request class."""
-    failed = provider_checks(offer.provider, policy.providers)
+    failed = provider_checks(offer.provider, policy.providers, catalog)
     if PurchaseOption.API not in service.options:
         options = ", ".join(o.value for o in service.options)
         detail = "purchase.options leaves APIs out"

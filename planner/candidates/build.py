@@ -114,7 +114,7 @@ def allowed_pools(
     rejected: list[Rejected] = []
     for pool in pools:
         countries = (pool.country,) if pool.country else None
-        failed = [] if pool.provider == "owned" else provider_checks(pool.provider, spec.policy.providers)
+        failed = [] if pool.provider == "owned" else provider_checks(pool.provider, spec.policy.providers, catalog)
         failed += place_checks(countries, pool.operator_jurisdiction, pool.certifications, service.sovereignty, catalog)
         options, option_checks = pool_options(service, pool, spec)
         if not options and not option_checks:

@@ -52,8 +52,15 @@ def place_checks(
     return failed
 
 
-def provider_checks(provider: str, policy: ProviderPolicy) -> list[Check]:
+def provider_checks(provider: str, policy: ProviderPolicy, catalog: Catalog) -> list[Check]:
     """Failed checks of `policy.providers`."""
+    if (
+        policy.allow is None
+        and provider not in policy.deny
+        and any(p.id == provider and p.opt_in for p in catalog.providers)
+    ):
+        detail = "hardware to buy is planned with only where policy.providers.allow names its provider"
+        return [_policy("provider", f"{provider} in policy.providers.allow", "not named", detail)]
     if provider in policy.deny:
         return [_policy("provider", f"not {provider}", provider, "policy.providers.deny names it")]
     if policy.allow is not None and provider not in policy.allow:

@@ -116,6 +116,8 @@ class Provider(Row):
     """Country code whose law the operator is under; None: unknown (fails closed)."""
     marketplace: bool = False
     """Third-party hosts: country and operator are unknown unless the offer says so."""
+    opt_in: bool = False
+    """Planned with only where `policy.providers.allow` names it (hardware to buy rather than to rent)."""
     certifications: tuple[str, ...] = ()
     note: str | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,8 @@ class RunOptions:
     within: float = 0.05
     gap: float = 0.001
     max_gap: float | None = None
-    time_limit_s: float = 60.0
+    time_limit_s: float | None = None
+    """None: 20 s, and 10 s more per further service, at most 300 s."""
     seed: int = 0
     solver: str = "highs"
     explain: str = "fast"
@@ -109,6 +110,11 @@ def solve_spec(path: str, options: RunOptions, progress: ProgressLine | None = N
         return solve_loaded(loaded, options, child, line)
 
 
+def default_time_limit_s(services: int) -> float:
+    """20 s for one service, 10 s more for each further one, at most 300 s."""
+    return min(300.0, 20.0 + 10.0 * (services - 1))
+
+
 def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: ProgressLine) -> Outcome:
     """The part of `solve_spec` after reading."""
     from planner.candidates.build import build_problem
@@ -117,6 +123,8 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
     from planner.solve.ranking import RankOptions
     from planner.verify.verify import Verifier
 
+    limit_s = options.time_limit_s or default_time_limit_s(len(loaded.demand.services))
+    options = replace(options, time_limit_s=limit_s)
     line.stage("enumerating candidates")
     whole = build_problem(loaded.spec, loaded.catalog, loaded.demand)
     line.stage("building the programme")
@@ -126,7 +134,7 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
         programme,
         Verifier(loaded.spec, loaded.catalog, loaded.demand).verify,
         RankOptions(
-            engine=options.solver, time_limit_s=options.time_limit_s, relative_gap=options.gap, seed=options.seed,
+            engine=options.solver, time_limit_s=limit_s, relative_gap=options.gap, seed=options.seed,
             top=options.top, within=options.within,
         ),
         child,
@@ -141,7 +149,7 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
         baselines=tuple(
             BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
         ),
-        infeasibility=_infeasibility(ranking, programme.compiled, child, options),
+        infeasibility=_infeasibility(ranking, programme.compiled, child, options, limit_s),
     )  # fmt: skip
     return Outcome(build_result(answer), answer, ranking.interrupted)
 
@@ -195,14 +203,14 @@ def _axes(ranked: Ranked[Verification]) -> AxesView:
 
 
 def _infeasibility(
-    ranking: Ranking[Verification], compiled: Compiled, child: SolverChild, options: RunOptions
+    ranking: Ranking[Verification], compiled: Compiled, child: SolverChild, options: RunOptions, limit_s: float
 ) -> InfeasibilityView | None:
     if ranking.status != "infeasible":
         return None
     from planner.explain.infeasible import find_conflicts
     from planner.solve.types import SolveOptions
 
-    limits = SolveOptions(engine=options.solver, time_limit_s=max(1.0, 0.2 * options.time_limit_s), seed=options.seed)
+    limits = SolveOptions(engine=options.solver, time_limit_s=max(1.0, 0.2 * limit_s), seed=options.seed)
     return InfeasibilityView(conflicts=find_conflicts(compiled, child, limits))
 
 
@@ -216,7 +224,7 @@ def _provenance(loaded: Loaded, problem: Problem, options: RunOptions) -> Proven
         solver=options.solver,
         seed=options.seed,
         limits=Limits(
-            time_limit_s=options.time_limit_s, gap=options.gap, max_gap=options.max_gap, within=options.within,
+            time_limit_s=options.time_limit_s or 0.0, gap=options.gap, max_gap=options.max_gap, within=options.within,
             top=options.top,
         ),
         spec_sha256=loaded.document.sha256,

@@ -22,7 +22,7 @@ from planner.formulation.families import (
 )
 from planner.formulation.milp import Milp
 from planner.formulation.sets import COMMITMENTS, Config, Sets
-from planner.formulation.variables import SPOT_SEAT, replica_terms, seat_kinds
+from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT, replica_terms, seat_kinds
 from planner.units import HOURS_PER_MONTH
 
 USED_SHARE = 0.10
@@ -97,6 +97,19 @@ def spot_share(compiled: Compiled) -> dict[int, float]:
     return found
 
 
+def spot_part(compiled: Compiled, values: Sequence[float]) -> float:
+    """Share of the running capacity that is on spot in the busiest slice, over all services (0 without any)."""
+    s, m = compiled.sets, compiled.milp
+
+    def held(i: int, kinds: tuple[str, ...]) -> float:
+        terms = capacity_terms(m, s, i, busiest(s, i), 1.0, kinds)
+        return math.fsum(v * values[c] for c, v in terms)
+
+    services = range(len(s.services))
+    total = math.fsum(held(i, (FIRM_SEAT, SPOT_SEAT)) for i in services)
+    return math.fsum(held(i, (SPOT_SEAT,)) for i in services) / total if total > 0 else 0.0
+
+
 def busiest(s: Sets, i: int) -> int:
     """The slice in which a service's top rate is largest."""
     return max(range(len(s.slices)), key=lambda t: (s.service_rate(i, t, -1), -t))
@@ -167,6 +180,26 @@ def only_options(compiled: Compiled, options: Collection[PurchaseOption]) -> Mil
     for column in closed:
         m.variables[column] = replace(m.variables[column], upper=0.0)
     return m
+
+
+def single_configurations(compiled: Compiled) -> list[Milp]:
+    """One copy per configuration of a problem with one service, in which no other configuration runs.
+
+    Empty with several services: then the fewest configurations are a programme of their own.
+    """
+    s = compiled.sets
+    if sum(bool(classes) for classes in s.active_classes) != 1:
+        return []
+    names = sorted({k.capability.config.id for k in s.configs})
+    found = []
+    for name in names:
+        others = {k.index for k in s.configs if k.capability.config.id != name}
+        m = compiled.milp.copy()
+        for column, v in enumerate(m.variables):
+            if v.family in ("replicas", "spot_replicas", "spares") and v.key[0] in others:
+                m.variables[column] = replace(v, upper=0.0)
+        found.append(m)
+    return found
 
 
 def bounded(milp: Milp, name: str, expression: dict[int, float], upper: float) -> Milp:

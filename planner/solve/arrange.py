@@ -109,7 +109,8 @@ def entries(found: Sequence[Found[V]], bound_usd_per_hour: float | None, top: in
                 rank=1 if tie else position,
                 axis=str(f.axis),
                 also=f.also,
-                title=words.title(f.axis, f.also),
+                title=words.title(f.axis, f.also)
+            if f.axis != words.ALTERNATIVE else words.alternative_title(f.signature, best.signature),
                 buys=()
                 if f is best
                 else words.buys(f.measures, best.measures, better_axes(f, best), f.signature, best.signature,

@@ -32,6 +32,8 @@ from planner.formulation.axes import (
     bounded,
     minimising,
     only_options,
+    single_configurations,
+    spot_part,
     without,
 )
 from planner.formulation.compile import Compiled, compile_milp
@@ -54,7 +56,9 @@ OPEN_GAP = 0.15
 """An alternative whose own gap is wider says nothing about its kind and is not shown."""
 QUICK_SHARE = 0.4
 """Share of the solving time for the first plan."""
-TIDY_S = 5.0
+SINGLE_S = 1.0
+"""Longest search for the best plan of one configuration."""
+TIDY_S = 2.0
 """Longest search for a tidier plan of the same cost."""
 TRIES = 3
 """How many refused alternatives end the search for more."""
@@ -161,6 +165,14 @@ class CompiledProgramme:
         """What a solution is known by."""
         return self._signatures.of(values)
 
+    def spot_part(self, values: Sequence[float]) -> float:
+        """Share of the running capacity that is on spot in the busiest slice."""
+        return spot_part(self.compiled, values)
+
+    def single_configurations(self) -> list[Milp]:
+        """Copies in which one configuration runs alone, where there is one service."""
+        return single_configurations(self.compiled)
+
     def without(self, features: Collection[Feature]) -> CompiledProgramme | None:
         """The same question where none of the features can be had."""
         left = without(self.problem, features, self.catalog)
@@ -222,6 +234,8 @@ class _Search(Generic[V]):
     interrupted: bool = False
     started: float = field(default_factory=time.monotonic)
     best_usd_per_hour: float = math.inf
+    alone: tuple[tuple[float, ...] | None] | None = None
+    """The best solution with one configuration, once looked for."""
     reference: tuple[float, ...] = ()
     """A good solution of `programme`: where searches start."""
 
@@ -302,7 +316,8 @@ class _Search(Generic[V]):
     def measure(self, source: Rankable, values: Sequence[float], plan: Plan, verdict: V) -> dict[Axis, float | None]:
         """The plan's figure on every axis, from the plan itself where the programme would need extra columns."""
         figures: dict[Axis, float | None] = {Axis.CHEAPEST: verdict.cost.total_usd_per_month}
-        for axis in (Axis.LEAST_COMMITTED, Axis.LEAST_SPOT, Axis.LEAST_API):
+        figures[Axis.LEAST_SPOT] = source.spot_part(values)
+        for axis in (Axis.LEAST_COMMITTED, Axis.LEAST_API):
             programme = source.axis(axis)
             figures[axis] = programme.sign * programme.milp.value(programme.expression, values) + 0.0
         figures[Axis.FEWEST_CONFIGURATIONS] = float(len({(d.service, d.config) for d in plan.deployments}))
@@ -328,7 +343,7 @@ class _Search(Generic[V]):
                 self._cheapest_that_verifies(deadline)
         if quick is not None:
             # From here on everything is sought among plans whose replicas take the whole mix: much faster.
-            self.programme, self.reference = self.programme.quick(), quick.values
+            self.programme, self.reference, self.alone = self.programme.quick(), quick.values, None
             if not self.found or quick.total <= self.found[0].total:
                 self.found.clear()
                 self._take(self._tidied(quick.values, deadline))
@@ -370,6 +385,9 @@ class _Search(Generic[V]):
         if len({(d.service, d.config) for d in plan.deployments}) <= fewest:
             return values
         cost = milp.value(milp.objective(), values[: self.columns])
+        alone = self._best_alone(deadline)
+        if alone is not None and milp.value(milp.objective(), alone) <= cost + 1e-7 * max(1.0, abs(cost)):
+            return alone
         same = bounded(programme.milp, "cost", milp.objective(), cost + 1e-7 * max(1.0, abs(cost)))
         limit_s = min(TIDY_S, (deadline - time.monotonic()) / 2)
         try:
@@ -378,6 +396,20 @@ class _Search(Generic[V]):
             return values
         found = None if answer is None or isinstance(answer, Infeasible) else answer.values
         return values if found is None else found
+
+    def _best_alone(self, deadline: float) -> tuple[float, ...] | None:
+        """The cheapest solution in which one configuration runs alone; None with several services."""
+        if self.alone is None:
+            best: tuple[float, tuple[float, ...]] | None = None
+            for milp in self.programme.single_configurations():
+                limit_s = min(SINGLE_S, deadline - time.monotonic())
+                answer = None if self.interrupted else self.solve("one configuration", milp, limit_s, money=False)
+                if isinstance(answer, Solved | Undecided) and answer.values is not None:
+                    usd = answer.objective if answer.objective is not None else math.inf
+                    if best is None or usd < best[0]:
+                        best = (usd, answer.values)
+            self.alone = (best[1] if best else None,)
+        return self.alone[0]
 
     def _take(self, values: Sequence[float]) -> bool:
         """Make a solution the reference for everything else, if it verifies."""
@@ -421,6 +453,11 @@ class _Search(Generic[V]):
             return
         cost = self.programme.milp.objective()
         limit = self.best_usd_per_hour * (1 + self.options.within) + 1e-6
+        if axis is Axis.FEWEST_CONFIGURATIONS:
+            alone = self._best_alone(self.started + (SOLVE_SHARE + RANK_SHARE) * self.options.time_limit_s)
+            if alone is not None and self.programme.milp.value(cost, alone) <= limit:
+                self._admit_axis(axis, alone)
+                return
         near = bounded(programme.milp, "cost", cost, limit)
         stage = f"axis {name}"
         first = self.solve(
@@ -435,6 +472,11 @@ class _Search(Generic[V]):
         second = self.solve(stage, fixed, self.share_s(solves_left - 1), values)
         if isinstance(second, Solved | Undecided) and second.values is not None:
             values = second.values
+        self._admit_axis(axis, values)
+
+    def _admit_axis(self, axis: Axis, values: Sequence[float]) -> None:
+        """Keep the best plan of an axis if it is better there than the cheapest."""
+        name, best = words.NAMES[axis], self.found[0]
         entry = self.admit(axis, values, name)
         if entry is None:
             return
@@ -489,6 +531,7 @@ class _Search(Generic[V]):
         A plan of another kind lacks at least one feature of the plan before it: each feature taken away is a branch,
         the branch with the cheapest plan is shown and branched again (Lawler's k-best scheme).
         """
+        self._show_alone()
         tried: set[Signature] = set()
         open_nodes: list[tuple[float, int, Signature, Found[V]]] = []
         self._branch(frozenset(), self.found[0].signature, tried, open_nodes)
@@ -503,6 +546,15 @@ class _Search(Generic[V]):
                 self._branch(dropped, node.signature, tried, open_nodes)
         if not open_nodes and len(arrange(self.found)) < self.options.top and not self.interrupted:
             self.notes.append("there is no further plan of another kind")
+
+    def _show_alone(self) -> None:
+        """The plan of one configuration is worth seeing also where it costs more than the axis may."""
+        alone = self.alone[0] if self.alone else None
+        fewest = min((f.measures[Axis.FEWEST_CONFIGURATIONS] or 0.0 for f in self.found), default=0.0)
+        if alone is not None and fewest > 1 and self.options.top > len(arrange(self.found)):
+            entry = self.admit(words.ALTERNATIVE, alone, "one configuration")
+            if entry is not None:
+                self.found.append(entry)
 
     def _branch(
         self,

@@ -74,6 +74,14 @@ class Rankable(Protocol):
         """A restriction that is solved much faster, or the programme itself."""
         ...
 
+    def spot_part(self, values: Sequence[float]) -> float:
+        """Share of the running capacity that is on spot in the busiest slice."""
+        ...
+
+    def single_configurations(self) -> list[Milp]:
+        """Copies in which one configuration runs alone, where there is one service."""
+        ...
+
     def without(self, features: Collection[Feature]) -> Rankable | None:
         """The programme in which none of the features can be had; None where nothing is left to serve with."""
         ...

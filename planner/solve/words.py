@@ -106,6 +106,19 @@ def differences(signature: Signature, best: Signature) -> list[str]:
     return found
 
 
+_TITLES = {"accelerator": "On {}", "api": "By API", "precision": "In {}", "model": "With {}", "paid": "Mostly {}"}
+
+
+def alternative_title(signature: Signature, best: Signature) -> str:
+    """What another kind of plan is called: its most telling difference, e.g. `On H100-SXM`, `By API`."""
+    order = ("accelerator", "api", "model", "place", "precision", "paid")
+    for feature in sorted(signature - best, key=lambda f: (order.index(f[0]), f)):
+        return _TITLES.get(feature[0], "{}").format(feature_text(feature, short=True))
+    for feature in sorted(best - signature, key=lambda f: (order.index(f[0]), f)):
+        return f"Without {feature_text(feature, short=True)}"
+    return title(ALTERNATIVE, ())
+
+
 def _slot(feature: tuple[str, ...]) -> tuple[str, str]:
     """What two features compete for: a service's accelerator (or API), precision, model, place, or the purse."""
     kind = "accelerator" if feature[0] == "api" else feature[0]

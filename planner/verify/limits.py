@@ -134,6 +134,8 @@ def provider_limits(normal: Normal, facts: Facts, out: Findings) -> None:
     for provider in sorted(used):
         if provider in rule.deny or (rule.allow is not None and provider not in rule.allow):
             out.broken("provider_limits", (provider,), "the policy does not allow this provider")
+        elif rule.allow is None and facts.catalog.provider(provider).opt_in:
+            out.broken("provider_limits", (provider,), "hardware to buy must be named in policy.providers.allow")
     if rule.max_count is not None:
         detail = f"too many providers: {', '.join(sorted(used))}"
         out.at_most("provider_limits", (), len(used), rule.max_count, "providers", step=1.0, detail=detail)

@@ -31,7 +31,7 @@ def found(
         Axis.CHEAPEST: usd, Axis.LEAST_COMMITTED: committed, Axis.LEAST_SPOT: spot, Axis.LEAST_API: api,
         Axis.FEWEST_CONFIGURATIONS: configurations, Axis.MOST_HEADROOM: headroom,
     }  # fmt: skip
-    return Found(axis, (), NOTHING, Fine(Usd(usd)), measures)
+    return Found(axis, (), NOTHING, Fine(Usd(usd)), measures, frozenset())
 
 
 def test_dominated_entry_hands_its_axis_over() -> None:
@@ -89,13 +89,17 @@ def test_titles_and_gains() -> None:
 
 
 def test_differences_name_what_stands_instead() -> None:
-    best = frozenset({("kind", "chat", "llama", "H100-SXM", "fp8", "tp2"), ("paid", "reserved")})
+    best = frozenset({("accelerator", "chat", "H100-SXM"), ("paid", "reserved")})
     other = frozenset({("api", "chat"), ("paid", "on_demand"), ("place", "chat", "EU operated by US")})
     assert words.differences(other, best) == [
-        "chat: API instead of llama on H100-SXM fp8 tp2",
+        "chat: API instead of H100-SXM",
         "mostly on-demand instead of reserved",
         "chat: EU operated by US",
     ]
-    assert words.differences(frozenset({("paid", "reserved")}), best) == ["without chat: llama on H100-SXM fp8 tp2"]
-    many = frozenset(("kind", f"s{i}", "m", "X", "fp8", "tp1") for i in range(9))
+    assert words.differences(frozenset({("paid", "reserved")}), best) == ["without chat: H100-SXM"]
+    many = frozenset(("accelerator", f"s{i}", "X") for i in range(9))
+    assert words.alternative_title(other, best) == "By API"
+    assert words.alternative_title(frozenset({("accelerator", "chat", "L40S")}), best) == "On L40S"
+    assert words.alternative_title(frozenset({("paid", "reserved")}), best) == "Without H100-SXM"
+    assert words.alternative_title(best, best) == "Alternative"
     assert words.buys({}, {}, (), many, frozenset(), True)[-1] == "and 5 more differences"

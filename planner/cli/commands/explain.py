@@ -22,12 +22,18 @@ if TYPE_CHECKING:
 @click.option("--why-not", "names", multiple=True, metavar="NAME",
               help="Why an accelerator, model, precision, provider, region or API is not used.")  # fmt: skip
 @click.option("--catalog", metavar="DIR", default=None, show_default="the shipped one", help="Catalog directory.")
-@click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+@click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=None, show_default="as for solve",
               metavar="SECONDS", help="For solving a SPEC.")  # fmt: skip
 @format_option("table", "json")
 @output_option
 def explain(
-    source: str, number: int, names: tuple[str, ...], catalog: str | None, time_limit: float, format_: str, output: str
+    source: str,
+    number: int,
+    names: tuple[str, ...],
+    catalog: str | None,
+    time_limit: float | None,
+    format_: str,
+    output: str,
 ) -> int:
     """Explain a plan, or why something was not chosen.
 
@@ -76,7 +82,7 @@ def _read_result(source: str) -> Result | None:
         ) from error  # fmt: skip
 
 
-def _solve(source: str, catalog: str | None, time_limit: float) -> Result:
+def _solve(source: str, catalog: str | None, time_limit: float | None) -> Result:
     from planner.cli.progress import ProgressLine
     from planner.cli.run import RunOptions, solve_spec
 

@@ -46,8 +46,8 @@ def _check_explain(_: click.Context, __: click.Parameter, value: str) -> str:
 @click.option(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
+    default=None,
+    show_default="20, and 10 more per further service, at most 300",
     metavar="SECONDS",
     help="For the whole command; half of it for the best plan.",
 )
@@ -76,8 +76,8 @@ def _check_explain(_: click.Context, __: click.Parameter, value: str) -> str:
 @format_option(*FORMATS)
 @output_option
 def solve(
-    spec: str, catalog: str | None, top: int, within: float, gap: float, max_gap: float | None, time_limit: float,
-    seed: int, solver: str, explain: str, progress: bool | None, format_: str, output: str,
+    spec: str, catalog: str | None, top: int, within: float, gap: float, max_gap: float | None,
+    time_limit: float | None, seed: int, solver: str, explain: str, progress: bool | None, format_: str, output: str,
 ) -> int:  # fmt: skip
     """Rank verified purchase plans for a spec.
 
@@ -103,5 +103,5 @@ def solve(
         write_result(result_text(result, format_, colour=colour, explain=explain != "none"), output)
     if code == 4:
         why = f"the best plan's gap {result.plans[0].gap:.3g} is above --max-gap" if result.plans else "no plan"
-        click.echo(f"{why} within {time_limit:g} s", err=True)
+        click.echo(f"{why} within {result.provenance.limits.time_limit_s:g} s", err=True)
     return code
