@@ -34,17 +34,22 @@ def prune_configs(
     """Configurations on one host that no other one covers, and the covered ones with the one that covers them.
 
     Compared only inside one model and one quality: a precision that loses more quality never removes one that loses
-    less. Ties fall to the smaller id, so the result does not depend on the order of the input.
+    less. Ties fall to the more usual engine and the smaller id, so the result does not depend on the order of the input.
     """
     groups: dict[str, list[ReplicaCapability]] = defaultdict(list)
     for capability in capabilities:
         groups[capability.config.model].append(capability)
+    # Of engines that serve alike (a measurement may hold for any) the most usual one is named.
+    engines = sorted(catalog.engines, key=lambda e: (not e.production, abs(e.efficiency - 1.0), e.id))
+    usual = {e.id: position for position, e in enumerate(engines)}
     loss = {p.id: p.quality_loss_percent_high for p in catalog.precisions}
     kept: list[ReplicaCapability] = []
     rejected: list[Rejected] = []
     for _, members in sorted(groups.items()):
         # Best first: least quality loss is no order of merit here, so smaller and stronger configurations lead.
-        ordered = sorted(members, key=lambda c: (c.config.accelerators, -_strength(c), c.config.id))
+        ordered = sorted(
+            members, key=lambda c: (c.config.accelerators, -_strength(c), usual[c.config.engine], c.config.id)
+        )
         survivors: list[ReplicaCapability] = []
         for c in ordered:
             winner = next((s for s in survivors if _replaces(s, c, loss)), None)
