@@ -83,6 +83,10 @@ class FitRecord(Frozen):
     set_apart_median_ape: float = 0.0
     """On configurations that no fit saw."""
     set_apart_rows: int = 0
+    maximum_load_rows: int = 0
+    """Offline throughputs that were fitted beside the online rows."""
+    maximum_load_median_ape: float = 0.0
+    """Their error, leaving one model out."""
     ttft_median_ape: float
     """First token of lightly loaded points, in sample."""
     note: str

@@ -118,7 +118,7 @@ ACCELERATORS = (
     gpu("H200-SXM", 141, 139.8, 4800, 989, 1979),
     gpu("A100-SXM-80GB", 80, 79.2, 2039, 312, capability="8.0", link=600.0),
     gpu("L4", 24, 22.0, 300, 121, 242, capability="8.9", link=0.0),
-    gpu("RTX-4090", 24, 23.55, 1008, 165, 330, capability="8.9", link=0.0),
+    gpu("RTX-4090", 24, 23.55, 1008, 165, 330, capability="8.9", link=0.0, host_link_gb_per_s=32.0),
     gpu("V100", 32, 31.7, 900, 125, capability="7.0", link=300.0),
     gpu("M3-Ultra", 512, 480.0, 819, 28, capability=None, link=0.0, vendor="apple", kind="unified"),
     gpu("Offload", 24, 23.5, 1008, 165, capability="8.9", link=0.0, kind="cpu_offload", host_memory_gib=64.0),

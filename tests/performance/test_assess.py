@@ -144,10 +144,18 @@ def test_analytic_rows_are_inside_the_promises(small_catalog):
     assert {r.name for r in found.rows} == {"tpot", "ttft", "max_num_seqs", "kv_cache"}
     assert found.provenance is Provenance.ANALYTIC
     assert found.error_band[0] < 1 < found.error_band[1] and found.time_factor > 1
+    seen = predict_at(found, [CHAT], [found.capacity_req_per_s[0]], 1.0)
+    assert seen.utilization == pytest.approx(1.0)
+    assert seen.tpot_ms <= 60 and seen.ttft_ms[0] <= 2000
+
+
+def test_a_tight_tpot_is_where_the_replica_runs(small_catalog):
+    tight = RequestLoad(id="chat/all", input_tokens=200, output_tokens=500, tpot_limit_s=0.015)
+    found = run(small_catalog, config(tp=8), [tight])
     rate = 1 / row_use(found, "tpot")[0]
-    assert found.tpot_s((rate,), 1.0) == pytest.approx(0.06, rel=1e-6)
-    assert predict_at(found, [CHAT], [rate], 1.0).tpot_ms == pytest.approx(60, rel=1e-6)
-    assert predict_at(found, [CHAT], [found.capacity_req_per_s[0]], 1.0).utilization == pytest.approx(1.0)
+    assert rate == pytest.approx(found.capacity_req_per_s[0])
+    assert found.tpot_s((rate,), 1.0) == pytest.approx(0.015, rel=1e-6)
+    assert predict_at(found, [tight], [rate], 1.0).tpot_ms == pytest.approx(15, rel=1e-6)
 
 
 def test_a_class_whose_tpot_is_below_an_idle_iteration_is_refused(small_catalog):
