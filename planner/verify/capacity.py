@@ -114,7 +114,8 @@ def spare(normal: Normal, facts: Facts, out: Findings) -> None:
     """With any `count` replicas of the service gone, what is routed to its replicas still finds room in the others.
 
     Checked in every slice and band; the load may be re-routed between the service's deployments. An API share needs no
-    spare. Domains other than `replica` are not checked, so they are reported as violated.
+    spare. It binds where the loss of one replica more could not be borne. Domains other than `replica` are not
+    checked, so they are reported as violated.
     """
     for service in facts.demand.services:
         rule = service.resilience.spare
@@ -138,20 +139,30 @@ def _spare_in_band(
     wanted = [math.fsum(r.vector(slice_, band)[i] for r in running) for i in range(len(service.classes))]
     if sum(wanted) <= 0:
         return
-    worst = math.inf
     standing = [r for r in running if r.deployment.replicas[slice_] > 0]
-    total = sum(r.deployment.replicas[slice_] for r in standing)
-    for lost in combinations_with_replacement(range(len(standing)), min(count, total)):
-        left = [r.deployment.replicas[slice_] - lost.count(i) for i, r in enumerate(standing)]
-        if min(left) >= 0:
-            hosts = [Host.of(r, n, facts.margin) for r, n in zip(standing, left, strict=True)]
-            worst = min(worst, largest_scale(wanted, hosts, enough=1.0))
+    worst = _worst_scale(standing, slice_, wanted, count, facts.margin)
+    top = band == len(service.band_weights[slice_]) - 1
+    tight = top and _worst_scale(standing, slice_, wanted, count + 1, facts.margin) < 1.0 - TOLERANCE
     out.at_most(
         "spare",
         (service.id, facts.demand.slices[slice_].id, band),
         1.0,
-        worst if standing else 0.0,
+        worst,
         "times the routed rate",
+        step=math.inf if tight else 0.0,
         subject=(service.id,),
         detail=f"with {count} replica(s) lost the others cannot serve what was routed to them",
     )
+
+
+def _worst_scale(standing: Sequence[Running], slice_: int, wanted: Sequence[float], count: int, margin: float) -> float:
+    """Multiple of the rates `wanted` that is still served whichever `count` replicas are lost; above 1 it is only known
+    to be enough."""
+    worst = math.inf if standing else 0.0
+    total = sum(r.deployment.replicas[slice_] for r in standing)
+    for lost in combinations_with_replacement(range(len(standing)), min(count, total)):
+        left = [r.deployment.replicas[slice_] - lost.count(i) for i, r in enumerate(standing)]
+        if min(left) >= 0:
+            hosts = [Host.of(r, n, margin) for r, n in zip(standing, left, strict=True)]
+            worst = min(worst, largest_scale(wanted, hosts, enough=1.0))
+    return worst

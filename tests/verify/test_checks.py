@@ -248,6 +248,15 @@ def test_a_spare_replica_can_be_lost():
     assert case(service=spare(2)).families(**only_api) == set()
 
 
+@pytest.mark.parametrize(("replicas", "binds"), [(3, True), (4, False)])
+def test_a_spare_binds_where_one_replica_more_could_not_be_lost(replicas, binds):
+    c = case(service=spare(1))
+    plan = {"deployments": (deployment(2.0, 4.0, replicas=replicas),), "purchases": (purchase(instances=2),)}
+    found = Verifier(c.spec, c.catalog, c.demand).verify(c.plan.model_copy(update=plan))
+    assert found.ok
+    assert ("spare" in {s.family for s in found.binding}) is binds
+
+
 def test_the_largest_replica_is_the_one_that_is_lost():
     measured = [b.measured(2.0), b.measured(3.5, tensor_parallel=2)]
     large = deployment(0.0, 1.0, config="tiny/bf16/vllm/A/tp2", replicas=1)
