@@ -34,7 +34,7 @@ def prune_configs(
     """Configurations on one host that no other one covers, and the covered ones with the one that covers them.
 
     Compared only inside one model and one quality: a precision that loses more quality never removes one that loses
-    less. Ties fall to the more usual engine and the smaller id, so the result does not depend on the order of the input.
+    less. Ties fall to the more usual engine and the smaller id, so the order of the input changes nothing.
     """
     groups: dict[str, list[ReplicaCapability]] = defaultdict(list)
     for capability in capabilities:
