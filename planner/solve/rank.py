@@ -78,6 +78,8 @@ LINKING = {"commit", "used", "used_provider", "self_hosted", "is_used"}
 """Families of integer variables that belong to no slice; with them fixed a programme falls apart into slices."""
 PURCHASES = {"commit", "on_demand", "owned", "spot", "pattern"}
 """Families of variables that count instances."""
+BOUGHT = {"commit", "on_demand", "owned", "spot"}
+"""Families of variables that are instances of an offer."""
 _CLOCKS = (StopReason.TIME_LIMIT, StopReason.INTERRUPTED)
 
 Verify = Callable[[Plan], V]
@@ -374,7 +376,7 @@ class _Search(Generic[V]):
         return tuple(named.get((v.family, v.key), math.nan) for v in self.programme.milp.variables)
 
     def _tidied(self, values: Sequence[float], deadline: float) -> Sequence[float]:
-        """Of the plans that cost exactly the same, one with the fewest configurations.
+        """Of the plans that cost exactly the same, one with fewer configurations on the same instances.
 
         Inside paid instances the choice of configuration is free, so an engine may return any medley of them.
         """
@@ -389,7 +391,11 @@ class _Search(Generic[V]):
         if alone is not None and milp.value(milp.objective(), alone) <= cost + 1e-7 * max(1.0, abs(cost)):
             return alone
         same = bounded(programme.milp, "cost", milp.objective(), cost + 1e-7 * max(1.0, abs(cost)))
-        limit_s = min(TIDY_S, (deadline - time.monotonic()) / 2)
+        for column, variable in enumerate(same.variables):
+            if variable.family in BOUGHT:
+                bought = float(round(values[column]))
+                same.variables[column] = replace(variable, lower=bought, upper=bought)
+        limit_s = min(TIDY_S, max(self.remaining_s() / 4, deadline - time.monotonic()))
         try:
             answer = self.solve("tidying", minimising(same, programme.expression), limit_s, values, False)
         except SolverError:
