@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from planner.candidates.types import Rejected
 from planner.catalog.catalog import Catalog, UnknownName
@@ -36,17 +36,16 @@ def group_refusals(rejected: Sequence[Rejected]) -> tuple[RefusalGroup, ...]:
     return tuple(sorted(groups.values(), key=order))
 
 
-def why_not(rejected: Sequence[Rejected], name: str, catalog: Catalog | None = None) -> tuple[Rejected, ...]:
-    """The refusals that concern `name`: an accelerator, model, precision, engine, provider, region, country or offer.
+def why_not(rejected: Sequence[Rejected], wanted: Collection[str]) -> tuple[Rejected, ...]:
+    """The refusals that concern a thing with the names `wanted` (see `spellings`).
 
-    Aliases are resolved through the catalog where one is given; a name matches a whole part of what was refused, a
-    run of parts (`provider/region`), or a value that a check needed or had.
+    A name matches a whole part of what was refused, a run of parts (`provider/region`), or a value that a check
+    needed or had.
     """
-    wanted = _spellings(name, catalog)
     return tuple(r for r in rejected if any(_names(r, w) for w in wanted))
 
 
-def _spellings(name: str, catalog: Catalog | None) -> tuple[str, ...]:
+def spellings(name: str, catalog: Catalog | None = None) -> tuple[str, ...]:
     """The name in lower case and the canonical ids it may stand for."""
     found = [name.lower()]
     if catalog is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -40,9 +40,9 @@ def plan_text(result: Result, number: int | None, format_: str, colour: bool = F
     return render(Group(*parts), WIDTH, colour)
 
 
-def why_not_text(result: Result, names: Sequence[str], format_: str, colour: bool = False) -> str:
-    """For every name: the plans that use it, and the refusals that concern it with needed and had."""
-    found = {name: (users(result, name), why_not(result.rejected, name)) for name in names}
+def why_not_text(result: Result, names: Mapping[str, Collection[str]], format_: str, colour: bool = False) -> str:
+    """For every name (→ its spellings): the plans that use it, and the refusals that concern it."""
+    found = {name: (users(result, same), why_not(result.rejected, same)) for name, same in names.items()}
     if format_ == "json":
         return dump_json(
             {
@@ -56,10 +56,10 @@ def why_not_text(result: Result, names: Sequence[str], format_: str, colour: boo
     return render(Group(*parts), WIDTH, colour)
 
 
-def users(result: Result, name: str) -> tuple[int, ...]:
+def users(result: Result, wanted: Collection[str]) -> tuple[int, ...]:
     """Positions (from 1) of the plans that use an accelerator, model, precision, provider, region, country or API."""
-    wanted = name.lower()
-    return tuple(n for n, plan in enumerate(result.plans, start=1) if wanted in _used_names(plan))
+    names = {w.lower() for w in wanted}
+    return tuple(n for n, plan in enumerate(result.plans, start=1) if names & _used_names(plan))
 
 
 def _used_names(plan: PlanView) -> set[str]:

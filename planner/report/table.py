@@ -93,8 +93,8 @@ def buys(plan: PlanView) -> str:
 
 
 def proof(gap: float) -> str:
-    """How far from the best possible cost the plan may be."""
-    return "proven cheapest" if gap < 5e-6 else f"at most {percent(gap)} above the cheapest possible"
+    """What is proven of a plan with a gap: (cost − bound) / cost is the most that any plan could save."""
+    return "proven cheapest" if gap < 5e-6 else f"no plan is more than {percent(gap)} cheaper"
 
 
 def span(counts: Iterable[int]) -> str:

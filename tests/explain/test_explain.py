@@ -8,7 +8,7 @@ from planner.base import PurchaseOption
 from planner.explain.binding import binding_limits
 from planner.explain.breakeven import all_api, api_break_evens, replicas_per_volume, requests_per_month
 from planner.explain.headroom import headroom_products
-from planner.explain.refusals import group_refusals, why_not
+from planner.explain.refusals import group_refusals, spellings, why_not
 from planner.explain.risks import find_risks
 from planner.spec.types import OpsOverhead, Policy, Resilience, Spare
 from planner.verify.types import Slack
@@ -133,4 +133,4 @@ def test_refusals_are_grouped_by_reason_with_counts() -> None:
      ("US", 1), ("L40S", 0), ("4", 0)],
 )  # fmt: skip
 def test_why_not_finds_whole_names_only(name: str, count: int) -> None:
-    assert len(why_not(sample.problem().rejected, name)) == count
+    assert len(why_not(sample.problem().rejected, spellings(name))) == count

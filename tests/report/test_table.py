@@ -19,7 +19,7 @@ def test_headline_says_what_to_buy_for_how_much_and_how_sure() -> None:
     head = " ".join(line.strip() for line in first)
     assert "eu-chat: buy 1 × eurocloud/eu-north1/gpu-2x/reserved_1y" in head
     assert "5,320 USD/month" in head
-    assert "at most 0.1 % above the cheapest possible" in head
+    assert "no plan is more than 0.1 % cheaper" in head
 
 
 def test_table_is_at_most_100_columns_and_plain() -> None:

@@ -45,7 +45,7 @@ def explain(
     result = _read_result(source) or _solve(source, catalog, time_limit)
     colour = output == "-" and stdout_is_terminal()
     if names:
-        write_result(why_not_text(result, names, format_, colour), output)
+        write_result(why_not_text(result, _spelled(names, catalog), format_, colour), output)
         return 0
     if not result.plans:
         write_result(plan_text(result, None, format_, colour), output)
@@ -54,6 +54,15 @@ def explain(
         raise InputError([Fault("U106", f"there is no plan {number}: the result has {len(result.plans)}")])
     write_result(plan_text(result, number, format_, colour), output)
     return 0
+
+
+def _spelled(names: tuple[str, ...], catalog: str | None) -> dict[str, tuple[str, ...]]:
+    """Name → itself and what it is an alias of."""
+    from planner.catalog.load import load_catalog
+    from planner.explain.refusals import spellings
+
+    rows = load_catalog(catalog)
+    return {name: spellings(name, rows) for name in names}
 
 
 def _read_result(source: str) -> Result | None:
