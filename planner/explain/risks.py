@@ -96,8 +96,8 @@ def _estimates(check: Verification) -> list[Risk]:
         low, high = d.capability.error_band
         found.setdefault(d.config, Risk(
             kind="estimated_performance",
-            text=f"speed of {d.config} is estimated ({d.capability.provenance.value}), 80 % of such estimates lie "
-                 f"between {low:.2f}× and {high:.2f}× the true time; a benchmark of your own replaces it",
+            text=f"speed of {d.config} is estimated ({d.capability.provenance.value}): for 80 % of measured points "
+                 f"the true time was {low:.2f}× to {high:.2f}× the estimate; a benchmark of your own replaces it",
         ))  # fmt: skip
     return list(found.values())
 

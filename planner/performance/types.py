@@ -112,7 +112,7 @@ class ReplicaCapability(Frozen):
     memory: MemoryFit
     provenance: Provenance
     error_band: tuple[float, float]
-    """80 % interval of the estimate as factors on time, e.g. (0.8, 1.3); (1, 1) for measurements."""
+    """80 % interval of true ÷ estimated time before `time_factor`, e.g. (0.8, 1.3); (1, 1) for measurements."""
     time_factor: float
     """Chosen quantile of the estimate: times were multiplied by it (1 for measurements)."""
     headroom: tuple[HeadroomFactor, ...]
