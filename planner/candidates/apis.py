@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.base import Check, CheckKind, PurchaseOption
+from planner.base import Check, CheckKind, Confidence, PurchaseOption
 from planner.candidates.places import place_checks, provider_checks
 from planner.candidates.types import ApiCandidate, Rejected
 from planner.catalog.catalog import Catalog
@@ -29,7 +29,7 @@ def usd_per_request(offer: ApiOffer, input_tokens: float, cached_input_tokens: f
 
 def api_checks(offer: ApiOffer, cls: RequestClass, service: Service, policy: Policy, catalog: Catalog) -> list[Check]:
     """Every failed check of an API offer for a request class."""
-    failed = provider_checks(offer.provider, policy.providers, catalog)
+    failed = provider_checks(offer.provider, policy.providers, catalog) + _superseded(offer, catalog)
     if PurchaseOption.API not in service.options:
         options = ", ".join(o.value for o in service.options)
         detail = "purchase.options leaves APIs out"
@@ -58,6 +58,17 @@ def api_checks(offer: ApiOffer, cls: RequestClass, service: Service, policy: Pol
             needed = s_to_ms(limit_s)
             failed.append(Check(check=name, kind=CheckKind.SLO, needed=needed, had=known_ms, unit="ms", detail=detail))
     return failed
+
+
+def _superseded(offer: ApiOffer, catalog: Catalog) -> list[Check]:
+    """A seed article's price gives way to a current one of the same provider and model, as for machines."""
+    if offer.confidence is not Confidence.SEED:
+        return []
+    for other in catalog.api_offers(offer.model):
+        if (other.provider, other.model) == (offer.provider, offer.model) and other.confidence is not Confidence.SEED:
+            detail = "the seed article's price gives way to a current one of the same provider"
+            return [Check(check="superseded", kind=CheckKind.POLICY, needed=other.id, had=offer.source, detail=detail)]
+    return []
 
 
 def build_apis(service: Service, policy: Policy, catalog: Catalog) -> tuple[list[ApiCandidate], list[Rejected]]:
