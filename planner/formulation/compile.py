@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from planner.candidates.types import Plan, Problem
-from planner.formulation import families  # noqa: F401  (registers the constraint families)
+from planner.formulation import families, spares  # noqa: F401  (both register constraint families)
 from planner.formulation.extract import extract_plan
 from planner.formulation.families import add_cost
 from planner.formulation.milp import Milp

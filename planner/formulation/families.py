@@ -59,6 +59,7 @@ def replica_capacity(m: Milp, s: Sets) -> None:
 
         margin · Σ_r use[j,r,k]·x[r,k,τ,b]  ≤  Σ_p credit[p]·replicas[k,p,τ]       ∀ k, j, τ, b
 
+    (less the spares set aside, where an API may take a part of the load; see `spare`)
     use  [replicas per req/s]  row j of the configuration (Capability.rows: TPOT, TTFT, sequences, KV cache)
     """
     for i in range(len(s.services)):
@@ -79,9 +80,13 @@ def _capacity_rows(m: Milp, s: Sets, k: Config, kind: str, t: int, b: int) -> No
     ]
     if not columns:
         return
+    room = replica_terms(m, s, k, t, kind, -1.0)
+    idle = m.column("spares", (k.index, t, kind))
+    if idle is not None and s.apis_of[k.service]:
+        room.append((idle, 1.0))
     for j, row in enumerate(k.capability.rows):
         work = [(x, s.margin * row.use[r] * s.top(k.service, r, t)) for r, x in columns]
-        m.row("replica_capacity", (k.index, kind, j, t, b), work + replica_terms(m, s, k, t, kind, -1.0), upper=0.0)
+        m.row("replica_capacity", (k.index, kind, j, t, b), [*work, *room], upper=0.0)
 
 
 def routed(m: Milp, s: Sets, i: int, r: int, t: int, b: int) -> list[tuple[Config, str, int]]:
@@ -237,107 +242,6 @@ def spot_limit(m: Milp, s: Sets) -> None:
                     else:
                         terms += [(x, 1.0) for _, kind, x in routed(m, s, i, r, t, b) if kind == FIRM_SEAT]
                     m.row("spot_limit", (i, r, t, b), terms, lower=needed, scale=top)
-
-
-@family("spare", unit="req/s", relax="ask for fewer spares")
-def spare(m: Milp, s: Sets) -> None:
-    """With the largest used replicas gone, the others still serve everything that no API takes.
-
-    `spares[k,τ]` of the replicas of k are set aside, at least as capable as any other that runs:
-
-        Σ_k cap[k]·(replicas[k,τ] − spares[k,τ])  ≥  Λ[τ,b]·(1 − θ[τ,b])                    ∀ s, τ, b
-        count·uses[ℓ,τ] ≤ Σ_{cap ≥ v_ℓ} spares[k,τ],   Σ_k spares[k,τ] ≤ count               ∀ ℓ, τ
-        uses[ℓ,τ] = 1 where another replica with cap ≥ v_ℓ runs;  spares[k,τ] ≤ replicas[k,τ]
-        θ[τ,b]·λ[r,τ,b] ≤ Σ_a api[r,a,τ,b]                                                   ∀ r
-
-    cap is the capacity for the top band's mix, v_1 < v_2 < … its distinct values, Λ the rate of all classes. A
-    replica whose capacity exceeds Λ counts as Λ (tighter, same whole-number solutions). An API share needs no spare.
-    """
-    for i in range(len(s.services)):
-        if s.spare_count(i) == 0 or not s.configs_of[i]:
-            continue
-        for t in range(len(s.slices)):
-            if s.service_rate(i, t, -1) > 0:
-                spares = _spares(m, s, i, t)
-                _use_levels(m, s, i, t, spares)
-                for b in s.bands(i, t):
-                    _serve_without_spares(m, s, i, t, b, spares)
-
-
-def _spares(m: Milp, s: Sets, i: int, t: int) -> dict[int, int]:
-    """k → column of spares[k,τ], for the configurations that serve the whole mix."""
-    count = s.spare_count(i)
-    found: dict[int, int] = {}
-    for k in s.configs_of[i]:
-        if s.mix_capacity(k, t) > 0 and s.replica_limit(k, t) > 0:
-            found[k.index] = m.add("spares", (k.index, t), 0, count, integer=True)
-            running = [(c, 1.0) for kind in seat_kinds(k) for c, _ in replica_terms(m, s, k, t, kind)]
-            m.row("spare", ("of", k.index, t), [*running, (found[k.index], -1.0)], lower=0.0)
-    m.row("spare", ("count", i, t), [(c, 1.0) for c in found.values()], upper=float(count))
-    return found
-
-
-def _use_levels(m: Milp, s: Sets, i: int, t: int, spares: dict[int, int]) -> None:
-    """Spares are at least as capable as every other replica that runs.
-
-    One class: Σ_{cap ≥ v} cap·(replicas − spares) ≤ (Λ + v_max)·uses. More is never needed: while it is exceeded by a
-    replica's capacity, a replica can be taken away (a spot one first, for `spot_limit`).
-    Several classes: replicas ≤ their limit·uses, one by one, because one may be needed for one class alone.
-    """
-    count = s.spare_count(i)
-    configs = [s.configs[k] for k in spares]
-    levels = sorted({s.mix_capacity(k, t) for k in configs})
-    most = s.stress * s.service_rate(i, t, -1) + max(levels, default=0.0)
-    for number, level in enumerate(levels):
-        above = [k for k in configs if s.mix_capacity(k, t) >= level]
-        aside = [(spares[k.index], 1.0 / count) for k in above]
-        if count == 1:
-            uses = aside
-        else:
-            column = m.add("uses_level", (i, t, number), 0, 1, integer=True)
-            m.row("spare", ("uses", i, t, number), [*aside, (column, -1.0)], lower=0.0)
-            uses = [(column, 1.0)]
-        if s.is_covering(i):
-            running: Terms = []
-            for k in above:
-                share = s.mix_capacity(k, t) / most
-                running += [term for kind in seat_kinds(k) for term in replica_terms(m, s, k, t, kind, share)]
-                running.append((spares[k.index], -share))
-            m.row("spare", ("level", i, t, number), [*running, *((c, -v) for c, v in uses)], upper=0.0)
-            continue
-        for k in configs:
-            if s.mix_capacity(k, t) == level:
-                for column, _ in (x for kind in seat_kinds(k) for x in replica_terms(m, s, k, t, kind)):
-                    limit = m.variables[column].upper
-                    m.row(
-                        "spare",
-                        ("level", i, t, k.index, column),
-                        [(column, -1.0), *((c, limit * v) for c, v in uses)],
-                        lower=0.0,
-                    )
-
-
-def _serve_without_spares(m: Milp, s: Sets, i: int, t: int, b: int, spares: dict[int, int]) -> None:
-    total = s.service_rate(i, t, -1)
-    share = s.service_rate(i, t, b) / total
-    terms = capacity_terms(m, s, i, t, 1.0 / total, most=share)
-    terms += [(c, -min(s.mix_capacity(s.configs[k], t) / total, share)) for k, c in spares.items()]
-    theta = _api_share(m, s, i, t, b)
-    if theta is not None:
-        terms.append((theta, share))
-    m.row("spare", (i, t, b), terms, lower=share, scale=total)
-
-
-def _api_share(m: Milp, s: Sets, i: int, t: int, b: int) -> int | None:
-    """θ: the share of every class that APIs take; None where some class has no API."""
-    classes = [r for r in s.active_classes[i] if s.rate(i, r, t, b) > 0]
-    by_class = {r: api_terms(m, s, i, r, t, b) for r in classes}
-    if not classes or not all(by_class.values()):
-        return None
-    theta = m.add("api_share", (i, t, b), 0, 1)
-    for r, terms in by_class.items():
-        m.row("spare", ("api", i, r, t, b), [*terms, (theta, -s.rate(i, r, t, b) / s.top(i, r, t))], lower=0.0)
-    return theta
 
 
 # ---- limits ------------------------------------------------------------------------------------------------------

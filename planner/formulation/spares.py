@@ -1,0 +1,135 @@
+"""Spare replicas: what is set aside so that the loss of any `count` replicas is borne (DESIGN §5.3, N+1)."""
+
+from __future__ import annotations
+
+from planner.formulation.families import Terms, api_terms, capacity_terms
+from planner.formulation.milp import Milp
+from planner.formulation.registry import family
+from planner.formulation.sets import Config, Sets
+from planner.formulation.variables import replica_terms, seat_kinds
+
+
+@family("spare", unit="req/s", relax="ask for fewer spares")
+def spare(m: Milp, s: Sets) -> None:
+    """With any `count` replicas gone, the others still serve everything that no API takes.
+
+    `spares[k,τ]` of the replicas of k are set aside, and a spare can stand in for any other that runs:
+
+        Σ_k spares[k,τ] ≤ count,   spares[k,τ] ≤ replicas[k,τ]                                             ∀ s, τ
+        count·uses[j,τ] ≤ Σ_{k stands in for j} spares[k,τ],   uses[j,τ] = 1 where j runs beyond its spares
+
+    Without an API, k stands in for j where it serves at least as much of the whole mix, and the others serve it all:
+
+        Σ_k cap[k]·(replicas[k,τ] − spares[k,τ])  ≥  Λ[τ]
+
+    With an API (and several classes) k stands in for j where no row of k is above one of j, and `replica_capacity`
+    routes over replicas − spares: the API may take other parts of one class than of another. A replica counts at most
+    Λ (tighter, same whole-number solutions). An API share needs no spare.
+    """
+    for i in range(len(s.services)):
+        if s.spare_count(i) == 0 or not s.configs_of[i]:
+            continue
+        for t in range(len(s.slices)):
+            if s.service_rate(i, t, -1) > 0:
+                spares = _spares(m, s, i, t)
+                if s.is_covering(i) or not s.apis_of[i]:
+                    _levels(m, s, i, t, spares)
+                    for b in s.bands(i, t):
+                        _serve_without_spares(m, s, i, t, b, spares)
+                else:
+                    _stand_ins(m, s, i, t, spares)
+
+
+Spares = dict[tuple[int, str], int]
+"""(configuration, firm or spot) → column."""
+
+
+def _spares(m: Milp, s: Sets, i: int, t: int) -> Spares:
+    found: Spares = {}
+    for k in s.configs_of[i]:
+        for kind in seat_kinds(k):
+            column = m.column("spares", (k.index, t, kind))
+            if column is not None:
+                found[k.index, kind] = column
+                running = [(c, 1.0) for c, _ in replica_terms(m, s, k, t, kind)]
+                m.row("spare", ("of", k.index, t, kind), [*running, (column, -1.0)], lower=0.0)
+    m.row("spare", ("count", i, t), [(c, 1.0) for c in found.values()], upper=float(s.spare_count(i)))
+    return found
+
+
+def _uses(m: Milp, s: Sets, i: int, t: int, number: int, aside: Terms) -> Terms:
+    """An expression that is 1 only where all `count` spares are among `aside`."""
+    count = s.spare_count(i)
+    shares = [(c, 1.0 / count) for c, _ in aside]
+    if count == 1:
+        return shares
+    column = m.add("uses_level", (i, t, number), 0, 1, integer=True)
+    m.row("spare", ("uses", i, t, number), [*shares, (column, -1.0)], lower=0.0)
+    return [(column, 1.0)]
+
+
+def _levels(m: Milp, s: Sets, i: int, t: int, spares: Spares) -> None:
+    """Spares serve at least as much of the mix as every other replica that runs, level by level of capacity.
+
+    One class: Σ_{cap ≥ v} cap·(replicas − spares) ≤ (Λ + v_max)·uses. More is never needed: while it is exceeded by a
+    replica's capacity, a replica can be taken away (a spot one first, for `spot_limit`).
+    Several classes: replicas ≤ their limit·uses, one by one, because one may be needed for one class alone.
+    """
+    configs = [k for k in s.configs_of[i] if s.mix_capacity(k, t) > 0]
+    levels = sorted({s.mix_capacity(k, t) for k in configs})
+    most = s.stress * s.service_rate(i, t, -1) + max(levels, default=0.0)
+    for number, level in enumerate(levels):
+        above = [k for k in configs if s.mix_capacity(k, t) >= level]
+        aside = [(spares[k.index, kind], 1.0) for k in above for kind in seat_kinds(k) if (k.index, kind) in spares]
+        uses = _uses(m, s, i, t, number, aside)
+        if s.is_covering(i):
+            running: Terms = []
+            for k in above:
+                share = s.mix_capacity(k, t) / most
+                for kind in seat_kinds(k):
+                    running += replica_terms(m, s, k, t, kind, share)
+                    if (k.index, kind) in spares:
+                        running.append((spares[k.index, kind], -share))
+            m.row("spare", ("level", i, t, number), [*running, *((c, -v) for c, v in uses)], upper=0.0)
+        else:
+            for k in above:
+                if s.mix_capacity(k, t) == level:
+                    _only_where(m, s, k, t, uses)
+
+
+def _only_where(m: Milp, s: Sets, k: Config, t: int, uses: Terms) -> None:
+    """replicas[k,p,τ] ≤ limit·uses, in every pool."""
+    for kind in seat_kinds(k):
+        for column, _ in replica_terms(m, s, k, t, kind):
+            limit = m.variables[column].upper
+            if limit > 0:
+                scaled = [(c, limit * v) for c, v in uses]
+                m.row("spare", ("stand_in", k.service, t, k.index, column), [(column, -1.0), *scaled], lower=0.0)
+
+
+def _serve_without_spares(m: Milp, s: Sets, i: int, t: int, b: int, spares: Spares) -> None:
+    total = s.service_rate(i, t, -1)
+    share = s.service_rate(i, t, b) / total
+    terms = capacity_terms(m, s, i, t, 1.0 / total, most=share)
+    terms += [(c, -min(s.mix_capacity(s.configs[k], t) / total, share)) for (k, _), c in spares.items()]
+    if s.is_covering(i):
+        terms += api_terms(m, s, i, s.active_classes[i][0], t, b)
+    m.row("spare", (i, t, b), terms, lower=share, scale=total)
+
+
+def _stand_ins(m: Milp, s: Sets, i: int, t: int, spares: Spares) -> None:
+    """Several classes: replicas beyond the spares run only where every spare can stand in for them."""
+    for number, j in enumerate(s.configs_of[i]):
+        aside = [(c, 1.0) for (k, _), c in spares.items() if stands_in(s, s.configs[k], j)]
+        _only_where(m, s, j, t, _uses(m, s, i, t, number, aside))
+
+
+def stands_in(s: Sets, k: Config, j: Config) -> bool:
+    """Whether one replica of k serves every mix that one of j serves."""
+    classes = [r for r in s.active_classes[j.service] if j.capability.served[r]]
+    if not all(k.capability.served[r] for r in classes):
+        return False
+    return all(
+        any(all(row.use[r] <= other.use[r] * (1 + 1e-12) for r in classes) for other in j.capability.rows)
+        for row in k.capability.rows
+    )
