@@ -64,10 +64,14 @@ def kv_share(group: KvGroup, ranks: int) -> float:
     return max(1, -(-group.kv_heads // ranks)) / group.kv_heads
 
 
+INDEX_BYTES = 2.0
+"""Bytes per element of index keys."""
+
+
 def kv_bytes(config: EngineConfig, model: LlmModel, kv_precision: Precision, stages: int | None = None) -> KvBytes:
     """KV cache geometry per rank.
 
-        growing = Σ over full, MLA and compressed groups of ⌈layers/PP⌉ · elements · share · b_kv
+        growing = Σ over full, MLA and compressed groups of ⌈layers/PP⌉ · share · (elements·b_kv + index keys·2 B)
 
     `stages` replaces the configuration's pipeline stages (1: all layers together). Raises ValueError where the
     precision is not one for KV.
@@ -78,12 +82,16 @@ def kv_bytes(config: EngineConfig, model: LlmModel, kv_precision: Precision, sta
     growing = sliding = window = state = 0.0
     for group in model.shape.kv:
         layers, share = -(-group.layers // stages), kv_share(group, ranks)
-        per_token = layers * group.elements_per_token * share * kv_precision.kv_bytes
+        # Keys of a sparse-attention index keep their 16-bit format whatever the cache's precision.
+        index = group.index_elements_per_token
+        per_token = layers * share * ((group.elements_per_token - index) * kv_precision.kv_bytes + index * INDEX_BYTES)
         if group.kind == "sliding" and group.window:
             sliding, window = sliding + per_token, max(window, float(group.window))
         elif group.kind != "linear":
             growing += per_token
-        state += layers * group.state_elements * group.state_bytes_per_element / ranks
+        # Recurrent state is split with its heads; compressed attention keeps its latent whole on every rank.
+        holders = 1 if group.kind == "compressed" else ranks
+        state += layers * group.state_elements * group.state_bytes_per_element / holders
     return KvBytes(growing, sliding, window, state)
 
 

@@ -264,3 +264,22 @@ def test_a_cache_precision_that_is_none_is_refused(catalog):
     config, model, accelerator, engine, precision, _ = setup(catalog)
     with pytest.raises(ValueError, match="not a KV precision"):
         memory_fit(config, model, accelerator, engine, precision, catalog.precision("int4"), 100)
+
+
+def kv_of(catalog, model, **kwargs):
+    config, row, _, _, _, kv = setup(catalog, model=model, precision="fp8", **kwargs)
+    return kv_bytes(config, row, kv)
+
+
+def test_compressed_state_is_whole_on_every_rank(catalog):
+    one, eight = (kv_of(catalog, "deepseek-v4-flash", tensor_parallel=n) for n in (1, 8))
+    assert any(g.kind == "compressed" and g.state_elements > 0 for g in catalog.model("deepseek-v4-flash").shape.kv)
+    assert eight.state == one.state
+
+
+def test_index_keys_keep_their_format_under_an_fp8_cache(catalog):
+    model = catalog.model("deepseek-v3.2")
+    wide, narrow = (kv_of(catalog, model.id, kv=kv).growing_per_token for kv in ("bf16", "fp8"))
+    index = sum(2.0 * g.layers * g.index_elements_per_token for g in model.shape.kv)
+    assert index > 0
+    assert narrow == pytest.approx((wide - index) / 2 + index)
