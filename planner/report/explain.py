@@ -8,14 +8,18 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from planner.base import Check
+from planner.base import Check, CheckKind
 from planner.candidates.types import Rejected
-from planner.explain.refusals import why_not
+from planner.explain.refusals import DOMINATED, why_not
 from planner.report.numbers import dump_json, quantity
 from planner.report.table import WIDTH, baselines, conflicts, headline, plan_details, refusals, render, section
 from planner.report.types import PlanView, Result
 
 MOST_SHOWN = 20
+"""Reasons shown for a name; the rest is counted."""
+MOST_EXAMPLES = 3
+"""Refusals named of a reason."""
+KIND_ORDER = (CheckKind.PHYSICAL, CheckKind.SLO, CheckKind.POLICY)
 
 
 def plan_text(result: Result, number: int | None, format_: str, colour: bool = False) -> str:
@@ -78,29 +82,67 @@ def _answer(name: str, ranks: Sequence[int], refused: Sequence[Rejected], result
     lines = []
     if ranks:
         lines.append(f"it is used by plan{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}")
-    for r in refused[:MOST_SHOWN]:
-        times = f" ({r.count:,} times)" if r.count > 1 else ""
-        where = f"{r.service}: " if r.service and len({d.workload for d in result.demand}) > 1 else ""
-        lines.append(f"{where}{r.what}{times}: " + "; ".join(_check(c) for c in r.checks))
-    if len(refused) > MOST_SHOWN:
-        lines.append(f"and {len(refused) - MOST_SHOWN:,} more refusals (--format json lists all)")
+    several = len({r.service for r in result.rejected if r.service}) > 1
+    groups = _alike(refused)
+    lines += [_refusals(members, several) for members in groups[:MOST_SHOWN]]
+    if len(groups) > MOST_SHOWN:
+        rest = sum(r.count for members in groups[MOST_SHOWN:] for r in members)
+        lines.append(f"and {rest:,} more refusals for other reasons (--format json lists all)")
     if not lines:
         lines.append(
-            f"nothing was refused because of {name} and no shown plan uses it: it is possible but dearer, "
-            "or no offer of the catalog has it (planner catalog show)"
+            f"no shown plan uses {name} and nothing was refused because of it: the spec does not ask for it, or it is "
+            "possible but dearer, or no offer of the catalog has it (planner catalog show)"
         )
     return [section("", lines, "·")]
 
 
+def _alike(refused: Sequence[Rejected]) -> list[list[Rejected]]:
+    """Refusals with the same failed checks together: what cannot work first, what another choice replaces last."""
+    groups: dict[tuple[str, ...], list[Rejected]] = {}
+    for r in refused:
+        groups.setdefault(tuple(c.check for c in _once(r.checks)), []).append(r)
+
+    def order(members: list[Rejected]) -> tuple[bool, list[int], int]:
+        checks = members[0].checks
+        weights = [KIND_ORDER.index(c.kind) for c in checks]
+        return any(c.check == DOMINATED for c in checks), weights, -sum(r.count for r in members)
+
+    return sorted(groups.values(), key=order)
+
+
+def _once(checks: Sequence[Check]) -> list[Check]:
+    """The first failure of every check (a latency is checked for each class)."""
+    return list({c.check: c for c in reversed(checks)}.values())[::-1]
+
+
+def _refusals(members: Sequence[Rejected], name_service: bool) -> str:
+    """Which checks failed and how often; below it the first few with what was needed and what there was."""
+    checks = _once(members[0].checks)
+    count = sum(r.count for r in members)
+    lines = [f"{' and '.join(f'{_words(c)} [{c.kind}]' for c in checks)}, {count:,} time{'s' if count > 1 else ''}:"]
+    for r in members[:MOST_EXAMPLES]:
+        where = f"{r.service}: " if name_service and r.service else ""
+        found = _once(r.checks)
+        numbers = [_numbers(c, named=len(found) > 1) for c in found]
+        lines.append(f"– {where}{r.what}: {'; '.join(n for n in numbers if n)}".rstrip(": "))
+    if count > len(members[:MOST_EXAMPLES]):
+        lines.append(f"– and {count - len(members[:MOST_EXAMPLES]):,} more")
+    return "\n".join(lines)
+
+
+def _words(check: Check) -> str:
+    return check.check.replace("_", " ")
+
+
+def _numbers(check: Check, named: bool) -> str:
+    if check.needed is None and check.had is None:
+        return check.detail or ""
+    if check.check == DOMINATED:
+        return f"replaced by {_value(check.had)}"
+    unit = f" {check.unit}" if check.unit else ""
+    head = f"{_words(check)} " if named else ""
+    return f"{head}needed {_value(check.needed)}{unit}, had {_value(check.had)}"
+
+
 def _value(value: float | str | None) -> str:
     return value if isinstance(value, str) else "nothing" if value is None else quantity(value)
-
-
-def _check(check: Check) -> str:
-    words = check.check.replace("_", " ")
-    if check.needed is None and check.had is None:
-        return f"{words} [{check.kind}]" + (f", {check.detail}" if check.detail else "")
-    unit = f" {check.unit}" if check.unit else ""
-    needed, had = _value(check.needed), _value(check.had)
-    tail = f" ({check.detail})" if check.detail else ""
-    return f"{words} [{check.kind}]: needed {needed}{unit}, had {had}{unit if had != 'nothing' else ''}{tail}"

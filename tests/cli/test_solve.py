@@ -99,7 +99,8 @@ def test_why_not_names_the_failed_checks(planner, solved: Path) -> None:
         ("country", "policy", "US", "CH")
     ]
     table = planner("explain", str(solved), "--why-not", "CH").out
-    assert "country [policy]: needed US, had CH" in table
+    assert "country [policy], 1 time:" in table
+    assert "H100-SXM at exoscale/ch-test: needed US, had CH" in table
 
 
 def test_used_name_is_said_to_be_used(planner, solved: Path) -> None:
