@@ -102,15 +102,19 @@ def entries(found: Sequence[Found[V]], bound_usd_per_hour: float | None, top: in
     bound = min(best.total, -float("inf") if bound_usd_per_hour is None else bound_usd_per_hour * HOURS_PER_MONTH)
     open_usd = best.total - max(bound, 0.0)
     made: list[Entry[V]] = []
+    titles: list[str] = []
     for position, f in enumerate(kept, start=1):
         tie = f is not best and f.total - best.total <= open_usd
+        title = words.title(f.axis, f.also)
+        if f.axis == words.ALTERNATIVE:
+            title = words.alternative_title(f.signature, best.signature, titles)
+        titles.append(title)
         made.append(
             Entry(
                 rank=1 if tie else position,
                 axis=str(f.axis),
                 also=f.also,
-                title=words.title(f.axis, f.also)
-            if f.axis != words.ALTERNATIVE else words.alternative_title(f.signature, best.signature),
+                title=title,
                 buys=()
                 if f is best
                 else words.buys(f.measures, best.measures, better_axes(f, best), f.signature, best.signature,

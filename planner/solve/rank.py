@@ -52,7 +52,7 @@ LEAST_TIME_S = 0.05
 """A solve is not begun with less time than this."""
 ALTERNATIVE_GAP = 5e-3
 """Alternatives are sought to this gap at least; what they cost is verified, and the bound shown is global."""
-OPEN_GAP = 0.15
+OPEN_GAP = 0.4
 """An alternative whose own gap is wider says nothing about its kind and is not shown."""
 QUICK_SHARE = 0.4
 """Share of the solving time for the first plan."""
@@ -406,16 +406,21 @@ class _Search(Generic[V]):
     def _best_alone(self, deadline: float) -> tuple[float, ...] | None:
         """The cheapest solution in which one configuration runs alone; None with several services."""
         if self.alone is None:
-            best: tuple[float, tuple[float, ...]] | None = None
-            for milp in self.programme.single_configurations():
-                limit_s = min(SINGLE_S, deadline - time.monotonic())
-                answer = None if self.interrupted else self.solve("one configuration", milp, limit_s, money=False)
-                if isinstance(answer, Solved | Undecided) and answer.values is not None:
-                    usd = answer.objective if answer.objective is not None else math.inf
-                    if best is None or usd < best[0]:
-                        best = (usd, answer.values)
-            self.alone = (best[1] if best else None,)
+            self.alone = (self._cheapest_alone(self.programme, deadline, 0.0),)
         return self.alone[0]
+
+    def _cheapest_alone(self, programme: Rankable, deadline: float, gap: float) -> tuple[float, ...] | None:
+        best: tuple[float, tuple[float, ...]] | None = None
+        for milp in programme.single_configurations():
+            limit_s = min(SINGLE_S, deadline - time.monotonic())
+            if self.interrupted or limit_s < LEAST_TIME_S:
+                break
+            answer = self.solve("one configuration", milp, limit_s, money=False, gap=gap)
+            if isinstance(answer, Solved | Undecided) and answer.values is not None:
+                usd = answer.objective if answer.objective is not None else math.inf
+                if best is None or usd < best[0]:
+                    best = (usd, answer.values)
+        return best[1] if best else None
 
     def _take(self, values: Sequence[float]) -> bool:
         """Make a solution the reference for everything else, if it verifies."""
@@ -478,9 +483,9 @@ class _Search(Generic[V]):
         second = self.solve(stage, fixed, self.share_s(solves_left - 1), values)
         if isinstance(second, Solved | Undecided) and second.values is not None:
             values = second.values
-        self._admit_axis(axis, values)
+        self._admit_axis(axis, values, decided=isinstance(first, Solved))
 
-    def _admit_axis(self, axis: Axis, values: Sequence[float]) -> None:
+    def _admit_axis(self, axis: Axis, values: Sequence[float], decided: bool = True) -> None:
         """Keep the best plan of an axis if it is better there than the cheapest."""
         name, best = words.NAMES[axis], self.found[0]
         entry = self.admit(axis, values, name)
@@ -488,6 +493,8 @@ class _Search(Generic[V]):
             return
         if is_better(axis, entry.measures[axis], best.measures[axis]):
             self.found.append(entry)
+        elif not decided:
+            self.notes.append(f"{name}: nothing better was found in the time limit")
         else:
             self.notes.append(
                 f"{name}: nothing better than the cheapest plan ({words.amount(axis, best.measures[axis])}) "
@@ -583,8 +590,11 @@ class _Search(Generic[V]):
             programme = self.programme.without(gone)
             if programme is None:
                 continue
+            limit_s = self.share_s(len(signature))
+            until = time.monotonic() + limit_s / 2
             try:
-                answer = self.solve(label, programme.milp, self.share_s(len(signature)), gap=ALTERNATIVE_GAP)
+                start = self._cheapest_alone(programme, until, ALTERNATIVE_GAP)
+                answer = self.solve(label, programme.milp, limit_s, start, gap=ALTERNATIVE_GAP)
             except SolverError as error:
                 self.notes.append(f"{label}: {error}")
                 continue

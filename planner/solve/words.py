@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from planner.formulation.axes import Axis
 from planner.solve.ranking import Signature
@@ -109,14 +109,26 @@ def differences(signature: Signature, best: Signature) -> list[str]:
 _TITLES = {"accelerator": "On {}", "api": "By API", "precision": "In {}", "model": "With {}", "paid": "Mostly {}"}
 
 
-def alternative_title(signature: Signature, best: Signature) -> str:
-    """What another kind of plan is called: its most telling difference, e.g. `On H100-SXM`, `By API`."""
+def alternative_title(signature: Signature, best: Signature, taken: Collection[str] = ()) -> str:
+    """What another kind of plan is called: its most telling difference, e.g. `On H100-SXM`, `By API`.
+
+    Where that is `taken`, with the next difference behind it: `On H100-SXM, in bf16`.
+    """
     order = ("accelerator", "api", "model", "place", "precision", "paid")
-    for feature in sorted(signature - best, key=lambda f: (order.index(f[0]), f)):
-        return _TITLES.get(feature[0], "{}").format(feature_text(feature, short=True))
-    for feature in sorted(best - signature, key=lambda f: (order.index(f[0]), f)):
-        return f"Without {feature_text(feature, short=True)}"
-    return title(ALTERNATIVE, ())
+    names = [
+        _TITLES.get(f[0], "{}").format(feature_text(f, short=True))
+        for f in sorted(signature - best, key=lambda f: (order.index(f[0]), f))
+    ]
+    names += [
+        f"Without {feature_text(f, short=True)}"
+        for f in sorted(best - signature, key=lambda f: (order.index(f[0]), f))
+        if not names
+    ]
+    for count in range(1, len(names) + 1):
+        text = ", ".join([names[0], *(n if n[:2].isupper() else n[0].lower() + n[1:] for n in names[1:count])])
+        if text not in taken:
+            return text
+    return ", ".join(names) or title(ALTERNATIVE, ())
 
 
 def _slot(feature: tuple[str, ...]) -> tuple[str, str]:

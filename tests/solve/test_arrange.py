@@ -102,4 +102,5 @@ def test_differences_name_what_stands_instead() -> None:
     assert words.alternative_title(frozenset({("accelerator", "chat", "L40S")}), best) == "On L40S"
     assert words.alternative_title(frozenset({("paid", "reserved")}), best) == "Without H100-SXM"
     assert words.alternative_title(best, best) == "Alternative"
+    assert words.alternative_title(other, best, ["By API"]) == "By API, EU operated by US"
     assert words.buys({}, {}, (), many, frozenset(), True)[-1] == "and 5 more differences"
