@@ -209,9 +209,10 @@ def rank(
         search.baselines()
         if options.top > 1:
             search.alternatives()
-    except Interrupted:
+    except (Interrupted, KeyboardInterrupt) as stop:
+        # Ctrl-C comes as Interrupted out of a solve, as KeyboardInterrupt while a plan is verified.
         if not search.found:
-            raise
+            raise Interrupted("before a plan was found") from stop
         search.interrupted = True
     return search.result()
 

@@ -214,6 +214,26 @@ def test_ctrl_c_ends_with_130_and_leaves_no_child(tmp_path: Path) -> None:
     assert not [c for c in children if Path(f"/proc/{c}").exists()]
 
 
+@pytest.mark.slow
+def test_ctrl_c_after_the_first_plan_prints_it(tmp_path: Path) -> None:
+    from planner.spec.starter import starter_spec
+
+    spec = tmp_path / "large.yaml"
+    spec.write_text(starter_spec("large"), encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "planner", "solve", str(spec), "--format", "json", "--progress"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "axis" in line or "baseline" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert json.loads(out)["plans"][0]["verified"] is True
+
+
 def test_first_row_of_progress_is_on_standard_error(planner_process, tmp_path: Path) -> None:
     done = planner_process("solve", str(SPEC), "--progress", "--format", "csv", cwd=tmp_path)
     assert done.returncode == 0

@@ -286,7 +286,7 @@ def test_progress_names_the_stages(child: SolverChild) -> None:
 class Broken(SolverChild):
     """A child that does something else from its n-th solve on."""
 
-    def __init__(self, after: int, error: Exception | None) -> None:
+    def __init__(self, after: int, error: BaseException | None) -> None:
         super().__init__()
         self.left, self.error = after, error
 
@@ -299,7 +299,7 @@ class Broken(SolverChild):
         return Undecided(None, None, None, StopReason.TIME_LIMIT)
 
 
-def run_broken(after: int, error: Exception | None) -> Ranking[Checked]:
+def run_broken(after: int, error: BaseException | None) -> Ranking[Checked]:
     p = small_problem()
     with Broken(after, error) as broken:
         return rank(compiled_programme(p), verifier(p), RankOptions(time_limit_s=30, within=0.6), broken)
@@ -311,6 +311,14 @@ def test_interrupt_keeps_what_was_found() -> None:
     assert len(ranking.entries) == 1
     with pytest.raises(Interrupted):
         run_broken(0, Interrupted("interrupted"))
+
+
+def test_ctrl_c_outside_an_engine_keeps_what_was_found() -> None:
+    ranking = run_broken(1, KeyboardInterrupt())
+    assert ranking.interrupted
+    assert len(ranking.entries) == 1
+    with pytest.raises(Interrupted):
+        run_broken(0, KeyboardInterrupt())
 
 
 def test_engine_failure_after_the_first_plan_is_a_note() -> None:
