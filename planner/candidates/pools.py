@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from planner.base import Check, CheckKind, Confidence, PurchaseOption
-from planner.candidates.places import OWN
+from planner.candidates.places import OWN, provider_checks
 from planner.candidates.types import OptionPrice, Pool, Rejected, SpotTerms
 from planner.catalog.catalog import Catalog
 from planner.catalog.types import InstanceType, Offer
@@ -20,7 +20,8 @@ def build_pools(spec: Spec, catalog: Catalog) -> tuple[tuple[Pool, ...], tuple[R
     for offer in offers:
         by_pool[offer.pool_id].append(offer)
     pools = [_pool(pool_id, rows, catalog) for pool_id, rows in sorted(by_pool.items())]
-    finder = _FallbackFinder(pools)
+    allowed = [p for p in pools if not provider_checks(p.provider, spec.policy.providers, catalog)]
+    finder = _FallbackFinder(allowed)
     with_spot = [_with_spot(pool, finder, spec.policy.spot, catalog) for pool in pools]
     return tuple(sorted([*with_spot, *owned_pools(spec, catalog)], key=lambda p: p.id)), tuple(rejected)
 

@@ -7,13 +7,13 @@ and `owned/COUNTRY/ACCELERATORxG` for the spec's own.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from planner.base import PurchaseOption
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.catalog.types import ApiOffer, Offer
-from planner.spec.types import OwnedMachines, Spec, SpotModel
+from planner.spec.types import OwnedMachines, ProviderPolicy, Spec, SpotModel
 
 OWNED_PROVIDER = "owned"
 
@@ -162,6 +162,7 @@ class Market:
         for offer in valid_offers(catalog):
             offers[offer.pool_id].append(offer)
         self._rented = {pool_id: _rented(pool_id, rows, catalog) for pool_id, rows in offers.items()}
+        self._takers = [p for p in self._rented.values() if _may_take_over(p, spec.policy.providers, catalog)]
         self._pools = owned_pools(spec, catalog)
         self._apis = {a.id: a for a in catalog.apis}
 
@@ -181,7 +182,7 @@ class Market:
             interruptions_per_up_hour=override(policy.interruptions_per_up_hour, market.interruptions_per_up_hour),
             start_h=override(policy.start_h, market.start_h),
             availability=override(policy.availability, market.availability),
-            fallback_usd_per_hour=None if credited else _fallback_usd_per_hour(pool, self._rented),
+            fallback_usd_per_hour=None if credited else _fallback_usd_per_hour(pool, self._takers),
             credited=credited,
         )
         return replace(pool, spot=spot)
@@ -202,8 +203,15 @@ class Market:
         return self._apis.get(api_id)
 
 
-def _fallback_usd_per_hour(pool: PoolFacts, rented: Mapping[str, PoolFacts]) -> float | None:
-    """On-demand price of what takes over from spot, USD/h per instance of `pool`; None: nothing can.
+def _may_take_over(pool: PoolFacts, rule: ProviderPolicy, catalog: Catalog) -> bool:
+    """Whether the policy lets this provider's on-demand take over from spot, wherever that stood."""
+    if rule.allow is None:
+        return pool.provider not in rule.deny and not catalog.provider(pool.provider).opt_in
+    return pool.provider in rule.allow and pool.provider not in rule.deny
+
+
+def _fallback_usd_per_hour(pool: PoolFacts, takers: Iterable[PoolFacts]) -> float | None:
+    """On-demand price of what takes over from spot, USD/h per instance of `pool`; None: none of the `takers` can.
 
     The pool itself, else the cheapest per accelerator with the same accelerator in the same region of the provider,
     else in the same country under the same operator jurisdiction and with at least the same certifications.
@@ -212,7 +220,7 @@ def _fallback_usd_per_hour(pool: PoolFacts, rented: Mapping[str, PoolFacts]) -> 
     if own is not None:
         return own.usd_per_hour
     near, far = [], []
-    for other in rented.values():
+    for other in takers:
         tariff = other.tariffs.get(PurchaseOption.ON_DEMAND)
         if tariff is None or other.accelerator != pool.accelerator:
             continue
