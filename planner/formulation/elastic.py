@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from planner.base import PurchaseOption
 from planner.formulation.compile import Compiled
-from planner.formulation.milp import INF, Key, Milp, Row
+from planner.formulation.families import purchase_column
+from planner.formulation.milp import INF, Key, Milp, Row, Variable
 from planner.formulation.registry import FAMILIES
-from planner.formulation.sets import Sets
+from planner.formulation.sets import COMMITMENTS, Group, Sets
+from planner.formulation.variables import instance_limit
 
 ELASTIC = ("serve_demand", "spot_limit", "spare", "quota", "budget", "api_limits", "provider_limits", "configurations")
 """Families whose rows may be broken; the others are physics or bookkeeping."""
@@ -43,12 +46,13 @@ def elastic_programme(compiled: Compiled) -> Elastic:
     """
     m = compiled.milp.copy()
     m.terms = {}
+    _limits_as_rows(m, compiled.sets)
     slacks: dict[int, int] = {}
-    for index, row in enumerate(compiled.milp.rows):
+    for index, row in enumerate(m.rows):
         if row.family not in ELASTIC or _is_link(row):
             continue
         bound = row.lower if row.lower > -INF else row.upper
-        slack = m.add("slack", (index,), 0, max(abs(bound), _reach(compiled.milp, index)))
+        slack = m.add("slack", (index,), 0, max(abs(bound), _reach(m, index)))
         signs = ([1.0] if row.lower > -INF else []) + ([-1.0] if row.upper < INF else [])
         columns, coefficients = list(row.columns), list(row.coefficients)
         if len(signs) == 2:
@@ -60,6 +64,31 @@ def elastic_programme(compiled: Compiled) -> Elastic:
         m.cost("slack", slack, WEIGHT.get(row.family, 1.0) / max(1.0, abs(bound)))
         slacks[index] = slack
     return Elastic(m, slacks)
+
+
+def _limits_as_rows(m: Milp, s: Sets) -> None:
+    """Offers' own `max_instances`, which bound single variables, as quota rows: only a row can have a slack."""
+    for p, group in s.markets:
+        for option in (PurchaseOption.SPOT,) if group is None else group:
+            price = s.pools[p].price(option)
+            if price is None or price.max_instances is None:
+                continue
+            for t in range(len(s.slices)):
+                column = purchase_column(m, p, group, option, t)
+                if column is None:
+                    continue
+                variable = m.variables[column]
+                natural = _natural_limit(s, p, group, option, t)
+                if variable.upper < natural:
+                    m.variables[column] = Variable(variable.family, variable.key, variable.lower, natural, True)
+                    key = (price.offer, t, variable.name)
+                    m.row("quota", key, [(column, 1.0)], upper=float(price.max_instances))
+
+
+def _natural_limit(s: Sets, p: int, group: Group | None, option: PurchaseOption, t: int) -> int:
+    """Most instances that the demand can use; a commitment stands in every slice."""
+    slices = range(len(s.slices)) if option in COMMITMENTS else (t,)
+    return max(instance_limit(s, p, group, q) for q in slices)
 
 
 def _is_link(row: Row) -> bool:
@@ -78,17 +107,30 @@ def _reach(milp: Milp, index: int) -> float:
 
 def conflicts(compiled: Compiled, elastic: Elastic, values: Sequence[float]) -> tuple[Conflict, ...]:
     """The broken rows of an elastic solution: per family and keys the worst one, in the family's unit."""
-    worst: dict[tuple[str, tuple[str, ...]], float] = {}
+    worst: dict[tuple[str, tuple[str, ...], str, str], float] = {}
     for index, slack in elastic.slacks.items():
-        row = compiled.milp.rows[index]
+        row = elastic.milp.rows[index]
         amount = values[slack] * row.scale
         if values[slack] > 1e-6:
-            key = (row.family, describe_key(compiled.sets, row.family, row.key))
+            keys = describe_key(compiled.sets, row.family, row.key)
+            key = (row.family, keys, *_unit_and_relax(compiled.sets, row))
             worst[key] = max(worst.get(key, 0.0), amount)
     return tuple(
-        Conflict(name, keys, amount, FAMILIES[name].unit, FAMILIES[name].relax)
-        for (name, keys), amount in sorted(worst.items())
+        Conflict(name, keys, amount, unit, relax) for (name, keys, unit, relax), amount in sorted(worst.items())
     )
+
+
+def _unit_and_relax(s: Sets, row: Row) -> tuple[str, str]:
+    """The unit of a row's slack and how to relax it; a quota may count instances, and an offer's stock is no quota."""
+    family = FAMILIES[row.family]
+    if row.family == "quota":
+        counted = {q.id: q.per_accelerator for q in s.problem.quotas}.get(str(row.key[0]))
+        if counted is None:
+            return "instances", "the offer has no more: allow another place, option or accelerator"
+        return ("accelerators" if counted else "instances"), family.relax
+    if row.family == "api_limits" and row.key[1] == "tok_per_min":
+        return "tokens/min", family.relax
+    return family.unit, family.relax
 
 
 def describe_key(s: Sets, family: str, key: Key) -> tuple[str, ...]:

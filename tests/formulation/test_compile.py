@@ -254,3 +254,38 @@ def test_demand_without_any_place_is_named_with_the_unserved_rate(child: SolverC
     (conflict,) = conflicts(compiled, elastic, relaxed.values)
     assert (conflict.family, conflict.keys) == ("serve_demand", ("w/all", "slice 1"))
     assert conflict.short_by == pytest.approx(2.5)
+
+
+def worst_conflict(child: SolverChild, p: Problem):
+    compiled, found = answer(child, p)
+    assert isinstance(found, Infeasible)
+    elastic = elastic_programme(compiled)
+    relaxed = child.solve(elastic.milp, EXACT)
+    assert isinstance(relaxed, Solved)
+    return max(conflicts(compiled, elastic, relaxed.values), key=lambda c: c.short_by)
+
+
+@pytest.mark.parametrize(("per_accelerator", "unit", "short"), [(True, "accelerators", 8.0), (False, "instances", 1.0)])
+def test_a_quota_is_short_in_the_unit_it_counts(child: SolverChild, per_accelerator, unit, short) -> None:
+    p = pool("p", 8, {OD: 1.0})
+    rule = QuotaRow(
+        id="q", pools=("p",), options=(OD,), per_accelerator=per_accelerator, limit=8 if per_accelerator else 1
+    )
+    asked = problem((730,), [service(request_class([2.0]))], [p], [candidate(capability(8, (1.0,)), p)])
+    conflict = worst_conflict(child, asked.model_copy(update={"quotas": (rule,)}))
+    assert (conflict.family, conflict.keys[0], conflict.unit) == ("quota", "q", unit)
+    assert conflict.short_by == pytest.approx(short)
+
+
+@pytest.mark.parametrize("option", [OD, R1, SPOT, PurchaseOption.OWNED])
+@pytest.mark.parametrize("stock", [0, 1])
+def test_an_offer_that_has_too_few_is_named_with_the_missing_instances(child: SolverChild, option, stock) -> None:
+    terms = SpotTerms(
+        interruptions_per_up_hour=0, start_h=0, availability=1, fallback_offer=None, fallback_usd_per_hour=0.0
+    )
+    p = pool("p", 1, {option: 1.0}, most={option: stock}, spot=terms if option is SPOT else None)
+    seats = [candidate(capability(1, (1.0,)), p)]
+    demand = service(request_class([2.0, 3.0]), max_spot_share=1.0)
+    conflict = worst_conflict(child, problem((365, 365), [demand], [p], seats))
+    assert (conflict.family, conflict.keys[0], conflict.unit) == ("quota", f"p/{option.value}", "instances")
+    assert conflict.short_by == pytest.approx(3 - stock)
