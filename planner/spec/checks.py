@@ -317,6 +317,8 @@ def _check_measured_classes(reading: Reading) -> None:
     for workload in workloads.items if isinstance(workloads, SequenceNode) else ():
         traffic = workload.get("traffic") if isinstance(workload, MappingNode) else None
         classes = traffic.get("classes") if isinstance(traffic, MappingNode) else None
+        if isinstance(traffic, MappingNode) and not isinstance(classes, SequenceNode):
+            known |= {name: name for name in _implied_classes(traffic)}
         for item in classes.items if isinstance(classes, SequenceNode) else ():
             name = item.get("name") if isinstance(item, MappingNode) else None
             if isinstance(name, Scalar):
@@ -326,6 +328,12 @@ def _check_measured_classes(reading: Reading) -> None:
         if isinstance(name, Scalar) and name.text.strip() not in known:
             help_ = name_help(name.text, known)
             reading.fault("S303", f"no workload has a class named '{name.text}'", name.place, help_)
+
+
+def _implied_classes(traffic: MappingNode) -> tuple[str, ...]:
+    """Names of the classes of a workload that gives lengths: one, or those of a length distribution."""
+    lengths = (traffic.get(side) for side in LENGTHS)
+    return ("short", "middle", "long") if any(isinstance(x, MappingNode) for x in lengths) else ("all",)
 
 
 def _check_measured_twice(reading: Reading) -> None:

@@ -193,6 +193,22 @@ def test_a_thousands_comma_inside_braces_is_explained(traffic: Faults) -> None:
     assert "a comma ends the value" in (found[0].help or "")
 
 
+@pytest.mark.parametrize(
+    ("traffic_text", "known"),
+    [
+        ("input_tokens: 9, output_tokens: 9", {"all"}),
+        ("input_tokens: {mean: 9, p95: 20}, output_tokens: 9", {"short", "middle", "long"}),
+        ("classes: [{name: own, share: 1, input_tokens: 9, output_tokens: 9}]", {"own"}),
+    ],
+)
+def test_a_measurement_may_name_a_class_as_results_do(faults: Faults, traffic_text: str, known: set[str]) -> None:
+    chat = f"workloads: [{{name: c, model: llama-70b, traffic: {{mean_req_per_s: 1, {traffic_text}}}}}]\n"
+    for name in ("all", "short", "middle", "long", "own"):
+        row = f"measured: [{{{ROW}, class: {name}, capacity_req_per_s: 5}}]\n"
+        found = faults(f"schema_version: 1\nname: r\n{chat}{row}")
+        assert [f.code for f in found] == ([] if name in known else ["S303"])
+
+
 @pytest.mark.parametrize("volume", ["{input: 3M, output: 1M}", "{input: 3_000_000, output: 1e6}"])
 def test_volumes_need_no_length_and_agree_with_one(traffic: Faults, volume: str) -> None:
     assert traffic(f"{{tokens_per_month: {volume}}}") == []
