@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -79,9 +80,14 @@ def shipped_directory() -> Path:
 
 def read_directory(directory: Path) -> Tables:
     """All tables of a directory, from the cache where nothing changed. Raises InputError."""
-    if not directory.is_dir():
+    if not os.path.isdir(directory):  # noqa: PTH112 (a name too long for the system is no directory, not an error)
         message = f"catalog {str(directory)!r} is not a directory"
-        raise InputError([Fault(code="C101", message=message, path="catalog.path")])
+        help_ = "a directory of catalog tables; leave it out for the catalog shipped with planner"
+        raise InputError([Fault(code="C101", message=message, path="catalog.path", help=help_)])
+    if not (directory / HEADER).is_file():
+        message = f"{str(directory)!r} holds no catalog: there is no {HEADER}"
+        help_ = "give the directory that holds catalog.yaml and the tables"
+        raise InputError([Fault(code="C101", message=message, path="catalog.path", help=help_)])
     files = sorted(p for p in directory.rglob("*") if p.suffix in SUFFIXES)
     key = cache.content_key(files)
     found = cache.load(key)

@@ -20,7 +20,7 @@ its instance type, region and provider. `source` defaults to `overlay`, `as_of` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -62,8 +62,11 @@ def read_overlay(
     if isinstance(given, Mapping):
         return _sound(Overlay({str(k): v for k, v in given.items()}, None, base, where), faults)
     path = base / given
-    text = read_text(path, faults)
+    unread: list[Fault] = []
+    text = read_text(path, unread)
     if text is None:
+        help_ = "a YAML or JSON file of catalog tables; its path is relative to the workload file"
+        faults += [replace(f, path=where, file=None, help=help_) for f in unread]
         return None
     try:
         data = load_yaml(text)

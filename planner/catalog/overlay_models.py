@@ -46,7 +46,8 @@ def _from_config(
     unread: list[Fault] = []
     text = read_text(base_dir / config_path, unread)
     if text is None:
-        faults.extend(raw.fault(f.code, f.message, "config") for f in unread)
+        hint = "a Hugging Face config.json; its path is relative to the file that names it"
+        faults.extend(raw.fault(f.code, f.message, "config", hint) for f in unread)
         return None
     try:
         config = json.loads(text)

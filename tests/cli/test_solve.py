@@ -172,6 +172,28 @@ def test_empty_catalog_is_bad_input(planner, tmp_path: Path) -> None:
     assert "error[" in text_error.err
 
 
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "path: {name}",
+        "overlays: [{{offers: []}}, {name}]",
+        "overlays: [{{models: [{{id: own, config: {name}}}]}}]",
+    ],
+)
+@pytest.mark.parametrize("name", ["nowhere.yaml", "no/where", "x" * 5000, "."])
+def test_file_of_a_spec_that_cannot_be_read_is_shown_where_it_is_named(
+    planner, tmp_path: Path, choice: str, name: str
+) -> None:
+    text = SPEC.read_text(encoding="utf-8").split("catalog:")[0]
+    path = tmp_path / "spec.yaml"
+    path.write_text(f"{text}catalog:\n  {choice.format(name=name)}\n")
+    ran = planner("check", str(path))
+    assert ran.code == 2
+    assert "error[C1" in ran.err
+    assert f"{path}:{len(text.splitlines()) + 2}:" in ran.err
+    assert "help: " in ran.err
+
+
 def test_directory_is_no_spec(planner, tmp_path: Path) -> None:
     ran = planner("check", str(tmp_path))
     assert ran.code == 2
