@@ -23,20 +23,22 @@ class Solver(Protocol):
 def find_conflicts(compiled: Compiled, solver: Solver, options: SolveOptions) -> tuple[Conflict, ...]:
     """The limits that an infeasible programme breaks at least, with the amounts in their units.
 
-    The classes that nothing can serve, where there are any; else the elastic programme of the formulation, solved.
+    The classes that nothing can serve, where there are any; else the elastic programme of the formulation, solved:
+    limits give way first, and requests go unserved only where no limit helps.
     Empty where that is not decided in the time of `options`.
     """
     hopeless = unservable(compiled.problem)
     if hopeless:
         return hopeless
-    elastic = elastic_programme(compiled)
-    answer = solver.solve(elastic.milp, options)
-    if isinstance(answer, Infeasible) or answer.values is None:
-        return ()
-    return tuple(
-        Conflict(family=c.family, keys=c.keys, short_by=c.short_by, unit=c.unit, relax=c.relax)
-        for c in conflicts(compiled, elastic, answer.values)
-    )
+    for demand in (False, True):
+        elastic = elastic_programme(compiled, demand)
+        answer = solver.solve(elastic.milp, options)
+        if not isinstance(answer, Infeasible) and answer.values is not None:
+            return tuple(
+                Conflict(family=c.family, keys=c.keys, short_by=c.short_by, unit=c.unit, relax=c.relax)
+                for c in conflicts(compiled, elastic, answer.values)
+            )
+    return ()
 
 
 def unservable(problem: Problem) -> tuple[Conflict, ...]:

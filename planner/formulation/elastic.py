@@ -39,8 +39,10 @@ class Elastic:
     """Index of the row → column of its slack."""
 
 
-def elastic_programme(compiled: Compiled) -> Elastic:
+def elastic_programme(compiled: Compiled, demand: bool = True) -> Elastic:
     """Every relaxable row gets a slack ≥ 0; the objective is the weighted sum of relative slacks.
+
+    Without `demand` every request is still served: only limits give way, and the programme may stay infeasible.
 
     lower − slack ≤ row ≤ upper + slack, minimise Σ weight·slack / max(1, |bound|)
     """
@@ -49,7 +51,7 @@ def elastic_programme(compiled: Compiled) -> Elastic:
     _limits_as_rows(m, compiled.sets)
     slacks: dict[int, int] = {}
     for index, row in enumerate(m.rows):
-        if row.family not in ELASTIC or _is_link(row):
+        if row.family not in ELASTIC or _is_link(row) or (row.family == "serve_demand" and not demand):
             continue
         bound = row.lower if row.lower > -INF else row.upper
         slack = m.add("slack", (index,), 0, max(abs(bound), _reach(m, index)))

@@ -99,6 +99,18 @@ def _first_feasible(result: Any, count: int) -> bytes | None:
     return None
 
 
+def _duals(result: Any, rows: int) -> bytes | None:
+    """Dual values of the first solution that has them, zeros where MathOpt leaves a row out."""
+    for solution in result.solutions:
+        if solution.HasField("dual_solution"):
+            values = array("d", bytes(8 * rows))
+            duals = solution.dual_solution.dual_values
+            for row, value in zip(duals.ids, duals.values, strict=True):
+                values[row] = value
+            return values.tobytes()
+    return None
+
+
 def solve(request: Request, report: Callable[[Sequence[str]], None] | None) -> Reply:
     """Solve one request. MathOpt's refusals become a Reply with reason REFUSED and the status' own text."""
     from ortools.math_opt import callback_pb2, parameters_pb2, result_pb2
@@ -122,6 +134,7 @@ def solve(request: Request, report: Callable[[Sequence[str]], None] | None) -> R
         values=_first_feasible(result, len(request.lower) // 8),
         bound=termination.objective_bounds.dual_bound,
         seconds=time.monotonic() - started,
+        duals=None if any(request.integer) else _duals(result, len(request.row_lower) // 8),
     )
 
 

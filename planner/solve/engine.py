@@ -150,6 +150,8 @@ class SolverChild:
         Raises SolverError: unsupported request, numbers no engine should see, unbounded, crash, nonsense.
         """
         work = Interpreter(milp, options, hint)
+        if not math.isfinite(options.time_limit_s):
+            raise SolverError(options.engine, f"a time limit of {options.time_limit_s} s", "name a finite one")
         capability = check_capability(work.arrays, options)
         trivial = work.trivial()
         if trivial is not None:
@@ -195,6 +197,12 @@ class SolverChild:
             return answer
         except _ChildDied:
             raise self._death(options.engine) from None
+        except SolverError:
+            raise
+        except BaseException:
+            # A reply may still be on its way: the next request must not take it for its own.
+            self.kill()
+            raise
         finally:
             if saved is not None:
                 saved.unlink(missing_ok=True)

@@ -157,7 +157,20 @@ class Interpreter:
         off = np.abs(raw - values)[self.arrays.integer]
         if (off.size and off.max() > TOLERANCE) or not self.is_feasible(values):
             return None
-        return self._answer(values, bound, reply)
+        return self._with_duals(self._answer(values, bound, reply), reply)
+
+    def _with_duals(self, answer: Answer, reply: Reply) -> Answer:
+        """The answer to a linear programme with its duals in the programme's own rows and objective."""
+        import numpy as np
+
+        if reply.duals is None or not isinstance(answer, Solved) or self.arrays.rows == 0:
+            return answer
+        # A row's scale is the ratio of any of its coefficients, scaled and own.
+        ratio = self.scaled.coefficient / (self.arrays.coefficient * self.scaled.column_scale[self.arrays.column_of])
+        rows = np.ones(self.arrays.rows)
+        rows[self.arrays.row_of] = ratio
+        duals = np.frombuffer(reply.duals) * rows / self.scaled.objective_scale
+        return replace(answer, duals=tuple(duals.tolist()))
 
     def adopt(self, reply: Reply, polished: Reply | None) -> Answer:
         """The answer when rounding broke a row and the linear programme with fixed integers was solved again."""

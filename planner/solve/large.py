@@ -3,6 +3,7 @@
 relaxed   min cost, only linking columns integral                        → a bound, and the linking columns' values
 slices    linking columns fixed: the rest falls apart, each part a MIP   → a plan
 instances everything but purchases fixed: buy again for those replicas   → a cheaper plan, other commitments
+prices    blocks and a master programme, see `decompose`                  → a better plan, a bound
 whole     the programme itself, started from the best plan found         → a better plan, a better bound
 """
 
@@ -14,12 +15,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from planner.formulation.milp import Milp
+from planner.solve.decompose import decompose, solve_by_prices
 from planner.solve.engine import OnProgress, SolverChild
 from planner.solve.split import Split, split
 from planner.solve.types import Answer, Infeasible, Solved, SolveOptions, StopReason, Undecided
 
 LARGE = 4000
 """From so many integer columns on, a first plan is built before the whole programme is tried."""
+MEDIUM = 600
+"""From so many on, prices are tried once the engine alone has not closed the gap."""
+LEAST_FOR_PRICES_S = 8.0
+"""In less time prices find nothing."""
+WHOLE_SHARE, PRICES_SHARE = 0.4, 0.7
+"""Shares of the remaining time for the engine alone, and then for prices."""
 RELAXED_SHARE, SLICES_SHARE = 0.3, 0.5
 """Shares of the remaining time for the relaxed programme, and then for the rounds of slices."""
 ROUNDS = 2
@@ -34,6 +42,8 @@ class Structure:
 
     linking: frozenset[int] = frozenset()
     instances: frozenset[int] = frozenset()
+    shared: frozenset[int] = frozenset()
+    """Instances of machines that several services use: with `linking` they tie services together."""
 
 
 class Clock:
@@ -66,13 +76,37 @@ def solve_programme(
     if len(parts.parts) > 1:
         return solve_parts(child, milp, parts, options, clock, hint)
     integers = sum(v.integer for v in milp.variables)
-    if structure is None or not structure.linking or integers < LARGE or hint is not None:
+    if structure is None or not structure.linking or integers < MEDIUM:
         return child.solve(milp, options, hint, progress)
-    start = first_plan(child, milp, options, structure, clock)
-    if isinstance(start, Infeasible) or start.stop is StopReason.INTERRUPTED:
+    start: Answer
+    if integers >= LARGE and hint is None:
+        start = first_plan(child, milp, options, structure, clock)
+    elif clock.left >= LEAST_FOR_PRICES_S:
+        first = replace(options, time_limit_s=WHOLE_SHARE * clock.left)
+        start = child.solve(milp, first, hint, progress)
+    else:
+        return child.solve(milp, options, hint, progress)
+    if not isinstance(start, Undecided) or start.stop is StopReason.INTERRUPTED:
         return start
+    found: Solved | Undecided = start
+    if clock.left >= LEAST_FOR_PRICES_S / 2:
+        found = _by_prices(child, milp, replace(options, time_limit_s=PRICES_SHARE * clock.left), structure, start)
+    if isinstance(found, Solved) or found.stop is StopReason.INTERRUPTED:
+        return found
     rest = replace(options, time_limit_s=clock.left)
-    return better(child.solve(milp, rest, start.values, progress), start, options, milp.maximise)
+    return better(child.solve(milp, rest, found.values, progress), found, options, milp.maximise)
+
+
+def _by_prices(
+    child: SolverChild, milp: Milp, options: SolveOptions, structure: Structure, start: Undecided
+) -> Solved | Undecided:
+    """A better plan and bound from prices; what was known where the programme does not fall into blocks."""
+    parts = None if milp.maximise or start.values is None else decompose(milp, structure.linking | structure.shared)
+    if parts is None or start.values is None:
+        return start
+    answer = better(solve_by_prices(child, parts, options, start.values), start, options, milp.maximise)
+    assert not isinstance(answer, Infeasible)
+    return answer
 
 
 def solve_parts(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,6 +39,7 @@ from planner.formulation.axes import (
 )
 from planner.formulation.compile import Compiled, compile_milp
 from planner.formulation.milp import Milp
+from planner.formulation.variables import group_name
 from planner.solve import words
 from planner.solve.arrange import Found, arrange, entries, is_better
 from planner.solve.engine import SolverChild
@@ -118,14 +120,20 @@ class CompiledProgramme:
         return only_options(self.compiled, options)
 
     def structure(self, milp: Milp) -> Structure:
-        """Columns of no slice, and purchases."""
-        linking, instances = [], []
+        """Columns of no slice, purchases, and purchases that several services share."""
+        linking, instances, shared = [], [], []
+        users: dict[tuple[int, str], set[int]] = defaultdict(set)
+        for (p, group), seated in self.compiled.sets.seats_of.items():
+            users[p, "spot" if group is None else group_name(group)] |= {k.service for k in seated}
         for column, variable in enumerate(milp.variables):
             if variable.integer and variable.family in LINKING:
                 linking.append(column)
             if variable.family in PURCHASES:
                 instances.append(column)
-        return Structure(frozenset(linking), frozenset(instances))
+                key = "spot" if variable.family == "spot" else str(variable.key[1])
+                if len(users[int(variable.key[0]), key]) > 1:
+                    shared.append(column)
+        return Structure(frozenset(linking), frozenset(instances), frozenset(shared))
 
     def short_of(self, options: Collection[PurchaseOption]) -> tuple[str, ...]:
         """Request classes with demand that no candidate of `options` can serve."""

@@ -33,6 +33,8 @@ class Solved:
     objective: float
     bound: float
     stop: StopReason
+    duals: tuple[float, ...] | None = None
+    """Per row, of a linear programme: what one unit more of the bound that holds it costs."""
 
 
 @dataclass(frozen=True, slots=True)

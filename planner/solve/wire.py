@@ -61,6 +61,8 @@ class Reply:
     bound: float
     """Dual bound; ±inf where unknown."""
     seconds: float
+    duals: bytes | None = None
+    """float64 per row, of an optimal linear programme."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,3 +289,16 @@ def test_an_offer_that_has_too_few_is_named_with_the_missing_instances(child: So
     conflict = worst_conflict(child, problem((365, 365), [demand], [p], seats))
     assert (conflict.family, conflict.keys[0], conflict.unit) == ("quota", f"p/{option.value}", "instances")
     assert conflict.short_by == pytest.approx(3 - stock)
+
+
+def test_limits_give_way_before_requests_go_unserved(child: SolverChild) -> None:
+    """However small the budget: it is the budget that is missed, by the whole bill."""
+    p = pool("p", 1, {OD: 1.0})
+    policy = Policy(budget=Budget(usd_per_month=1.0))
+    seats = [candidate(capability(1, (1.0,)), p)]
+    compiled = compile_milp(problem((730,), [service(request_class([2.0]))], [p], seats, policy=policy))
+    elastic = elastic_programme(compiled, demand=False)
+    relaxed = child.solve(elastic.milp, EXACT)
+    assert isinstance(relaxed, Solved)
+    (conflict,) = conflicts(compiled, elastic, relaxed.values)
+    assert (conflict.family, conflict.short_by) == ("budget", pytest.approx(1459.0))

@@ -1,7 +1,6 @@
 """Rows of one replica: measured rates, measured figures, the analytic model, refusals."""
 
 import math
-import time
 
 import pytest
 
@@ -245,14 +244,12 @@ def test_unified_memory_and_offloading_are_bound_by_their_buses(small_catalog):
     assert [c.check for c in too_much.checks] == ["host_memory"]
 
 
-def test_three_thousand_configurations_take_about_a_second(small_catalog):
+def test_thousands_of_configurations_at_once_are_assessed_as_one_by_one(small_catalog):
     configs = [config(tp=t, max_num_seqs=n) for t in (2, 4, 8) for n in range(24, 1024)]
     other = RequestLoad(id="doc/all", input_tokens=8000, output_tokens=350, tpot_limit_s=0.1)
-    start = time.perf_counter()
     found = assess_many(
         configs, [CHAT, other], small_catalog, headroom=Headroom(), batch=False, measured=(), estimators=ALL
     )
-    assert time.perf_counter() - start < 4.0
     assert len(found) == 3000 and all(isinstance(f, ReplicaCapability) for f in found)
     assert found[17] == run(small_catalog, configs[17], [CHAT, other])
 

