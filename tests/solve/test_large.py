@@ -131,10 +131,13 @@ def test_first_plan_is_feasible_and_above_its_bound(child: SolverChild, demands:
         assert row.lower - 1e-6 <= activity <= row.upper + 1e-6
 
 
-def test_large_programme_is_solved_in_stages_to_the_same_optimum(child: SolverChild, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_programme_is_solved_in_stages_to_the_same_optimum(
+    child: SolverChild, monkeypatch: pytest.MonkeyPatch
+) -> None:
     milp = fleet([3, 5, 9, 14, 2, 8])
     plain = child.solve(milp, EXACT)
     monkeypatch.setattr(large, "LARGE", 1)
+    monkeypatch.setattr(large, "MEDIUM", 1)
     hints = []
     solve = child.solve
 
@@ -152,6 +155,7 @@ def test_large_programme_is_solved_in_stages_to_the_same_optimum(child: SolverCh
 
 def test_first_plan_of_an_infeasible_programme(child: SolverChild, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "LARGE", 1)
+    monkeypatch.setattr(large, "MEDIUM", 1)
     milp = fleet([300.0, 1.0])
     assert isinstance(first_plan(child, milp, EXACT, structure(milp), Clock(5)), Infeasible)
 
