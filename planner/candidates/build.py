@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from planner.spec.types import Spec, SpotModel, WorkloadKind
 from planner.units import ms_to_s
 
 Progress = Callable[[str], None]
+MOST_REPLICAS = 100_000
+"""A configuration of which a service would need more than this is refused, not squeezed into the programme."""
+MOST_RESTARTING = 0.999
+"""Spot that spends this share of its time starting again serves nothing."""
 INSTANCE_OPTIONS = tuple(o for o in PurchaseOption if o != PurchaseOption.API)
 
 
@@ -90,10 +95,18 @@ def pool_options(service: Service, pool: Pool, spec: Spec) -> tuple[list[Purchas
     failed: list[Check] = []
     if PurchaseOption.SPOT in sold:
         terms = pool.spot
+        restarting = terms.interruptions_per_up_hour * terms.start_h if terms else 0.0
         no_fallback = spec.policy.spot.model == SpotModel.FALLBACK and (
             terms is None or terms.fallback_usd_per_hour is None or PurchaseOption.ON_DEMAND not in service.options
         )
-        if no_fallback:
+        if restarting > MOST_RESTARTING:
+            sold.remove(PurchaseOption.SPOT)
+            detail = "it is interrupted so often that it does nothing but start"
+            failed.append(
+                Check(check="spot_restarts", kind=CheckKind.PHYSICAL, needed=MOST_RESTARTING, had=restarting,
+                      unit="of its time", detail=detail)
+            )  # fmt: skip
+        elif no_fallback:
             sold.remove(PurchaseOption.SPOT)
             detail = "while spot is away on-demand of the same place must take over, and none is sold or allowed"
             failed.append(
@@ -233,6 +246,8 @@ def service_candidates(
         ):
             if isinstance(answer, Refusal):
                 refusals.append(answer)
+            elif check := _too_slow(service, answer, spec.policy.headroom.forecast_margin):
+                refusals.append(Refusal(config=answer.config, checks=(check,)))
             else:
                 capable[answer.config] = answer
                 refusals += [
@@ -246,6 +261,22 @@ def service_candidates(
                     found += [Candidate(service=service.id, capability=k, pool=pool.id, options=options) for k in kept]
     refused = [Rejected(what=r.config.id, service=service.id, checks=r.checks) for r in dict.fromkeys(refusals)]
     return sorted(found, key=lambda c: c.id), [*sorted(refused, key=lambda r: r.what), *_unique(dominated)]
+
+
+def _too_slow(service: Service, replica: ReplicaCapability, margin: float) -> Check | None:
+    """The check that a replica fails which is so slow, or a demand so large, that no fleet of it is a plan."""
+    most = 0.0
+    for t in range(len(service.band_weights)):
+        rates = [
+            margin * c.sizing_req_per_s[t] if ok else 0.0 for c, ok in zip(service.classes, replica.served, strict=True)
+        ]
+        most = max(most, *(math.fsum(x * u for x, u in zip(rates, row.use, strict=True)) for row in replica.rows))
+    if most <= MOST_REPLICAS:
+        return None
+    detail = "so many replicas would be needed that no fleet of them is a plan"
+    return Check(
+        check="replicas", kind=CheckKind.PHYSICAL, needed=most, had=MOST_REPLICAS, unit="replicas", detail=detail
+    )
 
 
 def _unique(rejected: Iterable[Rejected]) -> list[Rejected]:

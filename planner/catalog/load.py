@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from importlib.resources import files as resource_files
 from pathlib import Path
@@ -22,6 +22,18 @@ from planner.catalog.types import Row
 from planner.errors import Fault, InputError
 
 HEADER = "catalog.yaml"
+HELP = {
+    "C101": "give a readable YAML, JSON or CSV file, or a directory of them",
+    "C102": f"an overlay has mode, replace, discounts and these tables: {', '.join(TABLES)}",
+    "C103": "a table is a list of rows and a row a mapping, e.g. offers: [{provider: acme, accelerator: H100-SXM, …}]",
+    "C104": "`planner catalog show NAME` shows a row of the kind with all its fields",
+    "C105": "`planner catalog show NAME` shows a row of the kind with all its fields",
+    "C106": "keep one of them, or give the other another name",
+    "C107": "`planner catalog list` and `planner catalog list TABLE` show the names that are known",
+    "C108": "a price is a number of USD, e.g. 2.49, per hour of an instance or per million tokens",
+    "C109": "give source, as_of (a date) and confidence (list, derived, assumed or seed)",
+}
+"""What to do about a fault that has no help of its own."""
 
 
 @dataclass(slots=True)
@@ -68,8 +80,13 @@ def load_catalog(
         changed |= {"offers", "apis"}
         tables.digests |= {t: _digest(tables.rows, t) for t in changed}
     if faults:
-        raise InputError(faults)
+        raise _refusal(faults)
     return _freeze(tables, day)
+
+
+def _refusal(faults: Sequence[Fault]) -> InputError:
+    """The error to raise, every fault with something to do about it."""
+    return InputError([replace(f, help=f.help or HELP.get(f.code)) for f in faults])
 
 
 def shipped_directory() -> Path:
@@ -115,7 +132,7 @@ def _parse_directory(directory: Path) -> Tables:
         message = f"catalog {directory.name!r} holds neither offers nor API offers"
         faults.append(Fault(code="C103", message=message, path="catalog.path"))
     if faults:
-        raise InputError(faults)
+        raise _refusal(faults)
     rows["offers"] = flag_offers(rows)
     rows["apis"] = expand_countries(rows)
     tables = Tables(header[0], header[1], header[2], rows, price_refs=refs)

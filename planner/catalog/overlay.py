@@ -128,6 +128,8 @@ def _empty_replaced(rows: Rows, overlay: Overlay, faults: list[Fault]) -> set[st
     if mode not in ("extend", "replace"):
         fault(f"mode must be extend or replace, not {short(mode)}", "mode")
     given = overlay.data.get("replace", ())
+    if given is not None and not isinstance(given, Sequence):
+        fault(f"replace must be a list of tables, not {short(given)}", "replace", "e.g. [offers, apis]")
     replaced = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
     if mode == "replace":
         replaced += [t for t in TABLES if overlay.data.get(t) is not None]

@@ -33,6 +33,8 @@ Rows = dict[str, dict[Key, Row]]
 """Table name → key → row."""
 
 SPOT_NOT_BELOW_ON_DEMAND = "spot_not_below_on_demand"
+LEAST_PRICE = 1e-4
+"""USD per instance-hour; less is a slip of the unit."""
 SUPERSEDED = "superseded"
 COMPUTED_FLAGS = frozenset({SPOT_NOT_BELOW_ON_DEMAND, SUPERSEDED})
 PRICED_OPTIONS = tuple(o.value for o in PurchaseOption if o is not PurchaseOption.API)
@@ -79,6 +81,9 @@ def _senseless(row: Row) -> Iterator[tuple[str, str, str]]:
     match row:
         case Offer() if row.price_usd_per_hour == 0 and row.option is not PurchaseOption.OWNED:
             yield "C108", "price_usd_per_hour", f"the price of {row.id} is zero: only owned machines may cost nothing"
+        case Offer() if 0 < row.price_usd_per_hour < LEAST_PRICE:
+            message = f"the price of {row.id} is below {LEAST_PRICE:g} USD per hour: a slip of the unit?"
+            yield "C108", "price_usd_per_hour", message
         case Offer() if row.option is PurchaseOption.API:
             yield "C104", "option", f"{row.id}: `api` is no way to buy an instance; API models belong in `apis`"
         case ApiOffer() if row.input_usd_per_mtok == 0 and row.output_usd_per_mtok == 0:

@@ -11,6 +11,8 @@ from planner.base import Confidence, Frozen, PurchaseOption
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
+Price = Annotated[float, Field(ge=0, le=1e6)]
+"""USD; above a million per hour or per million tokens is a slip of the unit."""
 
 
 class Row(Frozen):
@@ -57,10 +59,10 @@ class InstanceType(Row):
     provider: str
     name: str
     accelerator: str
-    accelerators: Annotated[int, Field(ge=1)]
+    accelerators: Annotated[int, Field(ge=1, le=10_000)]
     interconnect: str
     """nvlink | nvlink-bridge | infinity-fabric | nvlink-nvl72 | ici | roce | neuronlink | pcie | unified | none."""
-    tensor_parallel_domain: Annotated[int, Field(ge=1)]
+    tensor_parallel_domain: Annotated[int, Field(ge=1, le=10_000)]
     """Largest tensor-parallel group: the link's domain, or all accelerators of a machine that has PCIe only."""
     network_gb_per_s: NonNegative = 0.0
     """Between instances, per accelerator, one direction; 0 = a replica may not span instances."""
@@ -81,7 +83,7 @@ class Offer(Row):
     instance_type: str
     """The instance type's `name` at this provider."""
     option: PurchaseOption
-    price_usd_per_hour: NonNegative
+    price_usd_per_hour: Price
     """Per instance. Zero only for `owned`."""
     term_months: int = 0
     upfront_fraction: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -310,9 +312,9 @@ class ApiOffer(Row):
     """Where requests are processed; None: unknown (fails closed)."""
     operator_jurisdiction: str | None = None
     certifications: tuple[str, ...] = ()
-    input_usd_per_mtok: NonNegative
-    output_usd_per_mtok: NonNegative
-    cached_input_usd_per_mtok: NonNegative | None = None
+    input_usd_per_mtok: Price
+    output_usd_per_mtok: Price
+    cached_input_usd_per_mtok: Price | None = None
     context_tiers: tuple[tuple[int, float, float], ...] = ()
     """(more than so many input tokens, input price, output price), ascending."""
     context_window_tokens: int | None = None

@@ -12,6 +12,9 @@ from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT, group_name, repl
 from planner.spec.types import BudgetBasis, SpotModel
 from planner.units import HOURS_PER_MONTH, MONTHS_PER_QUARTER, SECONDS_PER_HOUR
 
+UNREACHABLE = 1e6
+"""A limit this many times what could ever be asked of it is none."""
+
 Terms = list[tuple[int, float]]
 
 
@@ -313,6 +316,8 @@ def api_limits(m: Milp, s: Sets) -> None:
     """An API takes no more than its rate limits, over all classes and in every band.
 
     Σ_r api[r,a,τ,b] ≤ max_req_per_s,   60·Σ_r tokens[r]·api[r,a,τ,b] ≤ max_tok_per_min
+
+    A limit beyond `UNREACHABLE` times all demand is no row: it cannot bind, and would spread the coefficients.
     """
     limited: dict[str, list[int]] = {}
     for index, a in enumerate(s.apis):
@@ -328,7 +333,7 @@ def api_limits(m: Milp, s: Sets) -> None:
                     ("req_per_s", rates, first.max_req_per_s),
                     ("tok_per_min", tokens, first.max_tok_per_min),
                 ):
-                    if limit is not None and terms:
+                    if limit is not None and terms and limit < UNREACHABLE * math.fsum(v for _, v in terms):
                         scale = max(abs(v) for _, v in terms)
                         m.row(
                             "api_limits",

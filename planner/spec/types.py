@@ -194,7 +194,7 @@ class SpareDomain(StrEnum):
 class Spare(Frozen):
     """Capacity beyond the need, for when something fails."""
 
-    count: Annotated[int, Field(ge=0)] = 1
+    count: Annotated[int, Field(ge=0, le=1000)] = 1
     """How many may fail at once while the demand is still served."""
     domain: SpareDomain = SpareDomain.REPLICA
     """What fails: a replica, an instance or a zone."""
@@ -358,16 +358,16 @@ class SpotPolicy(Frozen):
 class OpsOverhead(Frozen):
     """What running machines of one's own costs beside them."""
 
-    fraction: NonNegative = 0.0
+    fraction: Annotated[float, Field(ge=0, le=10)] = 0.0
     """Of the self-hosted bill (instances, not API)."""
-    fixed_usd_per_month: NonNegative = 0.0
+    fixed_usd_per_month: Annotated[float, Field(ge=0, le=1e7)] = 0.0
     """Charged once as soon as anything is self-hosted."""
 
 
 class Headroom(Frozen):
     """Margins that capacity is planned with."""
 
-    forecast_margin: Annotated[float, Field(ge=1)] = 1.0
+    forecast_margin: Annotated[float, Field(ge=1, le=100)] = 1.0
     """Sizing rates are multiplied by this; money is not."""
     target_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Most of a replica's measured capacity that is planned with."""
