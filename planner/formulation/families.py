@@ -12,6 +12,8 @@ from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT, group_name, repl
 from planner.spec.types import BudgetBasis, SpotModel
 from planner.units import HOURS_PER_MONTH, MONTHS_PER_QUARTER, SECONDS_PER_HOUR
 
+NEGLIGIBLE = 1e-9
+"""Money that is less than this share of another term of the same bill is left out of the budget row."""
 UNREACHABLE = 1e6
 """A limit this many times what could ever be asked of it is none."""
 
@@ -306,8 +308,9 @@ def budget(m: Milp, s: Sets) -> None:
                     upfront = price.upfront_fraction
                     extra = upfront * (price.term_months / MONTHS_PER_QUARTER - 1.0)
                     bill[column] = bill.get(column, 0.0) + price.usd_per_hour * extra
-    scale = limit.usd_per_month / HOURS_PER_MONTH or 1.0
-    m.row("budget", (limit.basis.value,), [(c, v / scale) for c, v in bill.items()],
+    largest = max(bill.values(), default=1.0)
+    scale = max(limit.usd_per_month / HOURS_PER_MONTH, largest / UNREACHABLE) or 1.0
+    m.row("budget", (limit.basis.value,), [(c, v / scale) for c, v in bill.items() if v > NEGLIGIBLE * largest],
           upper=limit.usd_per_month / HOURS_PER_MONTH / scale, scale=scale * HOURS_PER_MONTH)  # fmt: skip
 
 
