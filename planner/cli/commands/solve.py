@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from planner.cli.config import PlannerCommand, stdout_is_terminal
+from planner.cli.numbers import FiniteRange
 from planner.cli.output import format_option, output_option, write_result
 
 FORMATS = ("table", "json", "csv", "markdown")
@@ -22,7 +23,7 @@ def _check_explain(_: click.Context, __: click.Parameter, value: str) -> str:
 @click.option("--top", type=click.IntRange(1, 50), default=6, show_default=True, help="Most plans to rank.")
 @click.option(
     "--within",
-    type=click.FloatRange(0, 10),
+    type=FiniteRange(0, 10),
     default=0.05,
     show_default=True,
     metavar="SHARE",
@@ -30,7 +31,7 @@ def _check_explain(_: click.Context, __: click.Parameter, value: str) -> str:
 )
 @click.option(
     "--gap",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.001,
     show_default=True,
     metavar="SHARE",
@@ -38,14 +39,14 @@ def _check_explain(_: click.Context, __: click.Parameter, value: str) -> str:
 )
 @click.option(
     "--max-gap",
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     default=None,
     metavar="SHARE",
     help="Exit 4 if the best plan's gap is larger than this.",
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     default=None,
     show_default="20, and 10 more per further service, at most 300",
     metavar="SECONDS",
