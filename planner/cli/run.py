@@ -119,7 +119,8 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
     """The part of `solve_spec` after reading."""
     from planner.candidates.build import build_problem
     from planner.explain.breakeven import api_break_evens
-    from planner.solve.rank import CompiledProgramme, rank
+    from planner.solve.programme import CompiledProgramme
+    from planner.solve.rank import rank
     from planner.solve.ranking import RankOptions
     from planner.verify.verify import Verifier
 

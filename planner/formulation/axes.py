@@ -14,12 +14,9 @@ from planner.candidates.reduce import shortened
 from planner.candidates.types import Problem
 from planner.catalog.catalog import Catalog
 from planner.formulation.compile import Compiled, compile_milp
-from planner.formulation.families import (
-    TERM_OF,
-    capacity_terms,
-    configuration_indicators,
-    option_terms,
-)
+from planner.formulation.cost import TERM_OF
+from planner.formulation.families import capacity_terms, option_terms
+from planner.formulation.limits import configuration_indicators
 from planner.formulation.milp import Milp
 from planner.formulation.sets import COMMITMENTS, Config, Sets
 from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT, replica_terms, seat_kinds
@@ -222,6 +219,8 @@ def minimising(milp: Milp, expression: dict[int, float]) -> Milp:
 Feature = tuple[str, ...]
 """What reviewers tell plans apart by: ("accelerator" | "precision" | "model" | "place" | "api", service[, which]) and
 ("paid", purchase class). Counts, regions and parallel degrees make no difference."""
+Signature = frozenset[Feature]
+"""The features that a plan is known by."""
 PURCHASE_CLASS = {**TERM_OF, PurchaseOption.SPOT: "spot"}
 SLOTS = ("accelerator", "model", "precision", "place", "paid")
 """Order of interest; an API competes for the accelerator's slot."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from planner.candidates.types import Plan, Problem
-from planner.formulation import families, spares  # noqa: F401  (both register constraint families)
+from planner.formulation import families, limits, spares  # noqa: F401  (each registers constraint families)
+from planner.formulation.cost import add_cost
 from planner.formulation.extract import extract_plan
-from planner.formulation.families import add_cost
 from planner.formulation.milp import Milp
 from planner.formulation.registry import FAMILIES
 from planner.formulation.sets import Sets

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from planner.candidates.types import Plan
-from planner.formulation.axes import Axis
+from planner.formulation.axes import Axis, Signature
 from planner.solve import words
-from planner.solve.ranking import Entry, Signature, V
+from planner.solve.ranking import Entry, V
 from planner.units import HOURS_PER_MONTH
 
 MATERIAL: dict[Axis, tuple[float, float]] = {

@@ -8,13 +8,11 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 from planner.base import PurchaseOption
 from planner.candidates.types import Plan
-from planner.formulation.axes import Axis, AxisProgramme, Feature
+from planner.formulation.axes import Axis, AxisProgramme, Feature, Signature
 from planner.formulation.milp import Milp
 from planner.solve.large import Structure
 from planner.solve.types import StopReason
-
-Signature = frozenset[Feature]
-"""What reviewers tell plans apart by; made and read by the formulation."""
+from planner.solve.words import headline
 
 
 class Cost(Protocol):
@@ -135,8 +133,6 @@ class Entry(Generic[V_co]):
     @property
     def headline(self) -> str:
         """E.g. `Least spot: +2.1 % (+1,234 USD/month): no spot (was 40 % of peak)`."""
-        from planner.solve.words import headline
-
         return headline(self.title, self.buys, self.extra, self.extra_usd_per_month, self.tie)
 
     @property

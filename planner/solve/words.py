@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from planner.formulation.axes import Axis
-from planner.solve.ranking import Signature
+from planner.formulation.axes import Axis, Signature
 
 NAMES: dict[Axis, str] = {
     Axis.CHEAPEST: "cheapest",

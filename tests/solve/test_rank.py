@@ -14,7 +14,8 @@ from planner.errors import Interrupted, SolverError
 from planner.formulation.axes import Axis
 from planner.formulation.compile import Compiled
 from planner.solve.engine import SolverChild
-from planner.solve.rank import CompiledProgramme, rank
+from planner.solve.programme import CompiledProgramme
+from planner.solve.rank import rank
 from planner.solve.ranking import Entry, Ranking, RankOptions
 from planner.solve.types import Progress, StopReason, Undecided
 from planner.spec.types import Budget, Policy
