@@ -9,9 +9,13 @@ from planner.spec.types import Quota, QuotaMatch, QuotaUnit
 
 
 def matches(pool: Pool, match: QuotaMatch) -> bool:
-    """Whether every field that the quota names is the pool's."""
+    """Whether every field that the quota names is the pool's, in any case of letters.
+
+    Names of regions, zones and instance types belong to several providers, who may write them differently (`us-1`,
+    `US-1`): a quota that names no provider is over all of them.
+    """
     return all(
-        wanted is None or wanted == had
+        wanted is None or wanted.lower() == (had or "").lower()
         for wanted, had in (
             (match.provider, pool.provider),
             (match.region, pool.region),

@@ -50,8 +50,9 @@ def commitments(normal: Normal, facts: Facts, out: Findings) -> None:
 
 
 def _matches(quota: Quota, pool: PoolFacts) -> bool:
-    fields = ("provider", "region", "zone", "country", "instance_type", "accelerator")
-    return all(getattr(quota.match, f) in (None, getattr(pool, f)) for f in fields)
+    """Names are compared in any case of letters: several providers may write one region's name differently."""
+    wanted = quota.match.model_dump(exclude_none=True)
+    return all(str(name).lower() == str(getattr(pool, field)).lower() for field, name in wanted.items())
 
 
 def _held(quota: Quota, normal: Normal, slice_: int) -> float:
