@@ -60,10 +60,10 @@ class Desk:
         self._folder = folder
         self._solved: dict[Path, Answer] = {}
 
-    def file(self, path: Path) -> Answer:
-        """The answer to a spec file with default options."""
+    def file(self, path: Path, **options: Any) -> Answer:
+        """The answer to a spec file; solved with the options of the first call."""
         if path not in self._solved:
-            self._solved[path] = self._solve(path, RunOptions())
+            self._solved[path] = self._solve(path, RunOptions(**options))
         return self._solved[path]
 
     def spec(self, spec: Mapping[str, Any], **options: Any) -> Answer:
