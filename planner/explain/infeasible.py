@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from planner.candidates.types import Problem
 from planner.explain.types import Conflict
 from planner.formulation.compile import Compiled
-from planner.formulation.elastic import conflicts, elastic_programme
+from planner.formulation.elastic import ELASTIC, LIMITS, PROMISES, classes_short, conflicts, elastic_programme
 from planner.formulation.milp import Milp
 from planner.solve.types import Answer, Infeasible, SolveOptions
+
+AMOUNT_GAP = 1e-6
+"""Relative gap of the elastic programme: an amount is what it says only where it is as small as can be."""
 
 
 class Solver(Protocol):
@@ -24,21 +28,37 @@ def find_conflicts(compiled: Compiled, solver: Solver, options: SolveOptions) ->
     """The limits that an infeasible programme breaks at least, with the amounts in their units.
 
     The classes that nothing can serve, where there are any; else the elastic programme of the formulation, solved:
-    limits give way first, and requests go unserved only where no limit helps.
+    limits give way first, and requests go unserved only where no limit helps. Limits come with the classes that would
+    come short if all limits stayed. Granting all amounts makes the programme feasible, and no amount can be smaller
+    while the others stay.
     Empty where that is not decided in the time of `options`.
     """
     hopeless = unservable(compiled.problem)
     if hopeless:
         return hopeless
-    for demand in (False, True):
-        elastic = elastic_programme(compiled, demand)
+    options = replace(options, relative_gap=AMOUNT_GAP)
+    for families in (LIMITS, ELASTIC):
+        elastic = elastic_programme(compiled, families)
         answer = solver.solve(elastic.milp, options)
         if not isinstance(answer, Infeasible) and answer.values is not None:
+            broken = conflicts(compiled, elastic, answer.values)
+            limits = any(c.family not in PROMISES for c in broken)
+            short = _who_comes_short(compiled, solver, options) if limits else ()
             return tuple(
-                Conflict(family=c.family, keys=c.keys, short_by=c.short_by, unit=c.unit, relax=c.relax)
-                for c in conflicts(compiled, elastic, answer.values)
-            )
+                Conflict(family=c.family, keys=c.keys, short_by=c.short_by, unit=c.unit, relax=c.relax,
+                         classes=short if c.family not in PROMISES else ())
+                for c in broken
+            )  # fmt: skip
     return ()
+
+
+def _who_comes_short(compiled: Compiled, solver: Solver, options: SolveOptions) -> tuple[str, ...]:
+    """The classes that are not served in full, as few requests as possible, where every limit stays."""
+    elastic = elastic_programme(compiled, PROMISES)
+    answer = solver.solve(elastic.milp, options)
+    if isinstance(answer, Infeasible) or answer.values is None:
+        return ()
+    return classes_short(compiled, elastic, answer.values)
 
 
 def unservable(problem: Problem) -> tuple[Conflict, ...]:

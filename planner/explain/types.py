@@ -88,3 +88,5 @@ class Conflict(Frozen):
     unit: str | None
     relax: str | None = None
     """How one would relax it."""
+    classes: tuple[str, ...] = ()
+    """Request classes that come short while all limits stay as they are; empty: the keys name them."""

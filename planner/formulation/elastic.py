@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from planner.base import PurchaseOption
@@ -15,6 +15,10 @@ from planner.formulation.variables import instance_limit
 
 ELASTIC = ("serve_demand", "spot_limit", "spare", "quota", "budget", "api_limits", "provider_limits", "configurations")
 """Families whose rows may be broken; the others are physics or bookkeeping."""
+LIMITS = tuple(f for f in ELASTIC if f != "serve_demand")
+"""What may give way while every request is served."""
+PROMISES = ("serve_demand", "spot_limit", "spare")
+"""What is owed to workloads, not a limit on what is bought."""
 WEIGHT = {"serve_demand": 1e3}
 """Refusing requests is the last resort: it costs a thousand times the same relative breach of a limit."""
 
@@ -39,33 +43,50 @@ class Elastic:
     """Index of the row → column of its slack."""
 
 
-def elastic_programme(compiled: Compiled, demand: bool = True) -> Elastic:
-    """Every relaxable row gets a slack ≥ 0; the objective is the weighted sum of relative slacks.
-
-    Without `demand` every request is still served: only limits give way, and the programme may stay infeasible.
+def elastic_programme(compiled: Compiled, families: Collection[str] = ELASTIC) -> Elastic:
+    """The rows of `families` get slacks ≥ 0; the objective is the weighted sum of relative slacks.
 
     lower − slack ≤ row ≤ upper + slack, minimise Σ weight·slack / max(1, |bound|)
+
+    The rows of one limit (a quota, an offer's stock, a rate limit, in all slices) share one slack: what is granted
+    holds in every slice. So no slack can be smaller while the others stay as they are. Without `serve_demand` every
+    request is still served; the programme may stay infeasible then.
     """
     m = compiled.milp.copy()
     m.terms = {}
     _limits_as_rows(m, compiled.sets)
-    slacks: dict[int, int] = {}
+    groups: dict[Key, list[int]] = {}
     for index, row in enumerate(m.rows):
-        if row.family not in ELASTIC or _is_link(row) or (row.family == "serve_demand" and not demand):
-            continue
-        bound = row.lower if row.lower > -INF else row.upper
-        slack = m.add("slack", (index,), 0, max(abs(bound), _reach(m, index)))
-        signs = ([1.0] if row.lower > -INF else []) + ([-1.0] if row.upper < INF else [])
-        columns, coefficients = list(row.columns), list(row.coefficients)
-        if len(signs) == 2:
+        if row.family in families and not _is_link(row):
+            groups.setdefault(_limit(row, index), []).append(index)
+    slacks: dict[int, int] = {}
+    for indices in groups.values():
+        first = m.rows[indices[0]]
+        most = max(max(abs(_bound(m.rows[i])), _reach(m, i)) * m.rows[i].scale for i in indices)
+        slack = m.add("slack", (indices[0],), 0, most / first.scale)
+        for i in indices:
+            row = m.rows[i]
             # An equality may only be missed from below: serving less than asked.
-            signs = [1.0]
-        columns.append(slack)
-        coefficients.append(signs[0])
-        m.rows[index] = Row(row.family, row.key, columns, coefficients, row.lower, row.upper, row.scale)
-        m.cost("slack", slack, WEIGHT.get(row.family, 1.0) / max(1.0, abs(bound)))
-        slacks[index] = slack
+            sign = 1.0 if row.lower > -INF else -1.0
+            columns = [*row.columns, slack]
+            coefficients = [*row.coefficients, sign * first.scale / row.scale]
+            m.rows[i] = Row(row.family, row.key, columns, coefficients, row.lower, row.upper, row.scale)
+            slacks[i] = slack
+        m.cost("slack", slack, WEIGHT.get(first.family, 1.0) / max(1.0, abs(_bound(first))))
     return Elastic(m, slacks)
+
+
+def _bound(row: Row) -> float:
+    return row.lower if row.lower > -INF else row.upper
+
+
+def _limit(row: Row, index: int) -> Key:
+    """What a row states a part of: rows that differ by slice, band or column alone are one limit."""
+    if row.family == "quota":
+        return (row.family, row.key[0])
+    if row.family == "api_limits":
+        return (row.family, row.key[0], row.key[1])
+    return (row.family, index)
 
 
 def _limits_as_rows(m: Milp, s: Sets) -> None:
@@ -112,8 +133,8 @@ def conflicts(compiled: Compiled, elastic: Elastic, values: Sequence[float]) -> 
     worst: dict[tuple[str, tuple[str, ...], str, str], float] = {}
     for index, slack in elastic.slacks.items():
         row = elastic.milp.rows[index]
-        amount = values[slack] * row.scale
         if values[slack] > 1e-6:
+            amount = values[slack] * abs(row.coefficients[-1]) * row.scale
             keys = describe_key(compiled.sets, row.family, row.key)
             key = (row.family, keys, *_unit_and_relax(compiled.sets, row))
             worst[key] = max(worst.get(key, 0.0), amount)
@@ -143,7 +164,22 @@ def describe_key(s: Sets, family: str, key: Key) -> tuple[str, ...]:
     if family == "spare":
         return s.services[int(key[0])].id, s.slices[int(key[1])].label
     if family == "quota":
-        return str(key[0]), s.slices[int(key[1])].label
+        return (str(key[0]),)
     if family == "api_limits":
         return str(key[0]), str(key[1])
     return tuple(str(part) for part in key)
+
+
+def classes_short(compiled: Compiled, elastic: Elastic, values: Sequence[float]) -> tuple[str, ...]:
+    """Request classes whose promises a solution of the programme with elastic `PROMISES` does not keep."""
+    s = compiled.sets
+    found: set[str] = set()
+    for index, slack in elastic.slacks.items():
+        row = elastic.milp.rows[index]
+        if values[slack] > 1e-6 and row.family in PROMISES:
+            service = int(row.key[0])
+            classes = (
+                s.active_classes[service] if row.family == "spare" or s.is_covering(service) else [int(row.key[1])]
+            )
+            found |= {s.services[service].classes[r].id for r in classes}
+    return tuple(sorted(found))

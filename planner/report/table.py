@@ -332,8 +332,9 @@ def conflicts(i: InfeasibilityView) -> RenderableType:
         short = (
             "has no candidate at all" if c.short_by is None else f"is short by {quantity(c.short_by)} {c.unit or ''}"
         )
+        who = f" for {', '.join(c.classes)}" if c.classes else ""
         relax = f" → {c.relax}" if c.relax else ""
-        lines.append(f"{c.family} [{', '.join(c.keys)}] {short.rstrip()}{relax}")
+        lines.append(f"{c.family} [{', '.join(c.keys)}] {short.rstrip()}{who}{relax}")
     lines += [f"would suffice: {', '.join(r.changes)} → {usd(r.total_usd_per_month)} USD/month" for r in i.relaxations]
     lines += [f"does not help: {n}" for n in i.no_help]
     return section("Conflicts", lines or ["none found"])

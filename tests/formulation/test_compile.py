@@ -6,7 +6,7 @@ from planner.base import PurchaseOption
 from planner.candidates.types import Problem, QuotaRow, SpotTerms
 from planner.formulation.axes import Axis, axis_programme, bounded, minimising
 from planner.formulation.compile import Compiled, compile_milp
-from planner.formulation.elastic import conflicts, elastic_programme
+from planner.formulation.elastic import LIMITS, conflicts, elastic_programme
 from planner.formulation.sets import is_divisor_chain, maximal_patterns
 from planner.solve.engine import SolverChild
 from planner.solve.types import Answer, Infeasible, Solved, SolveOptions
@@ -297,7 +297,7 @@ def test_limits_give_way_before_requests_go_unserved(child: SolverChild) -> None
     policy = Policy(budget=Budget(usd_per_month=1.0))
     seats = [candidate(capability(1, (1.0,)), p)]
     compiled = compile_milp(problem((730,), [service(request_class([2.0]))], [p], seats, policy=policy))
-    elastic = elastic_programme(compiled, demand=False)
+    elastic = elastic_programme(compiled, LIMITS)
     relaxed = child.solve(elastic.milp, EXACT)
     assert isinstance(relaxed, Solved)
     (conflict,) = conflicts(compiled, elastic, relaxed.values)
