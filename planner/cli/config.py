@@ -116,10 +116,20 @@ class PlannerCommand(click.Command):
             key = key_of(option).upper()
             option.envvar = [f"{prefix}_{key}", f"PLANNER_{key}"]
         if isinstance(ctx.obj, Settings):
-            _refuse_unknown_keys(self, ctx.obj, path)
+            _refuse_unknown_keys(self, ctx, ctx.obj, path)
             values = ctx.obj.values_for(path)
+            _refuse_wrong_kinds(self, values)
             ctx.default_map = {str(o.name): values[key_of(o)][0] for o in self.settable() if key_of(o) in values}
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.BadParameter as error:
+            guilty = error.param
+            if isinstance(guilty, click.Option) and guilty in self.settable():
+                source = ctx.get_parameter_source(str(guilty.name))
+                if source in (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP):
+                    message = f"{error.message} It comes from {_source_text(ctx, guilty, source)}."
+                    raise click.BadParameter(message, ctx=error.ctx or ctx, param=guilty) from None
+            raise
 
     def settable(self) -> list[click.Option]:
         """The options that variables and files may set."""
@@ -157,23 +167,70 @@ def key_of(option: click.Option) -> str:
     return max(option.opts, key=len).lstrip("-").replace("-", "_")
 
 
-def _refuse_unknown_keys(command: PlannerCommand, settings: Settings, path: tuple[str, ...]) -> None:
-    """A key of a command's own table that is no option of it is a typing error, not something to ignore."""
+def _refuse_unknown_keys(
+    command: PlannerCommand, ctx: click.Context, settings: Settings, path: tuple[str, ...]
+) -> None:
+    """A key that no option reads is a typing error, not something to ignore.
+
+    In a command's own table the options are the command's; at the top level those of all commands, and the tables are
+    the commands themselves.
+    """
     options = {key_of(o) for o in command.settable()}
+    name = f"planner {' '.join(path)}"
     faults = []
     for layer in settings.layers:
         tables = _tables(layer.values, path)
         own = tables[-1] if len(tables) == len(path) + 1 else {}
-        for key in own:
-            if key.replace("-", "_") not in options:
-                from difflib import get_close_matches
+        faults += [_unknown_key(key, layer, options, name) for key in own if key.replace("-", "_") not in options]
+        if any(
+            k.replace("-", "_") not in ({path[0]} if isinstance(v, Mapping) else options)
+            for k, v in layer.values.items()
+        ):
+            everything, commands = _all_options(ctx.find_root())
+            for key, value in layer.values.items():
+                known = commands if isinstance(value, Mapping) else everything
+                if key.replace("-", "_") not in known:
+                    faults.append(_unknown_key(key, layer, known, "planner"))
+    if faults:
+        raise InputError(faults)
 
-                near = get_close_matches(key.replace("-", "_"), sorted(options), n=1)
-                name = " ".join(path)
-                faults.append(
-                    Fault("U111", f"'{key}' is no option of 'planner {name}'", path=layer.path,
-                          help=f"did you mean {near[0]}?" if near else f"see 'planner {name} --help'")
-                )  # fmt: skip
+
+def _unknown_key(key: str, layer: Layer, known: Iterable[str], command: str) -> Fault:
+    from difflib import get_close_matches
+
+    near = get_close_matches(key.replace("-", "_"), sorted(known), n=1)
+    hint = f"did you mean {near[0]}?" if near else f"see '{command} --help'"
+    return Fault("U111", f"'{key}' is no option of '{command}'", path=layer.path, help=hint)
+
+
+def _all_options(root: click.Context) -> tuple[set[str], set[str]]:
+    """(keys of all options, names of all commands) of the command line."""
+    options: set[str] = set()
+
+    def visit(command: click.Command | None) -> None:
+        if isinstance(command, PlannerCommand):
+            options.update(map(key_of, command.settable()))
+        elif isinstance(command, click.Group):
+            for name in command.list_commands(root):
+                visit(command.get_command(root, name))
+
+    visit(root.command)
+    return options, set(root.command.list_commands(root)) if isinstance(root.command, click.Group) else set()
+
+
+def _refuse_wrong_kinds(command: PlannerCommand, values: Mapping[str, tuple[Any, str]]) -> None:
+    """What a file says is of the kind that the command line would take; and true is no number."""
+    faults = []
+    for option in command.settable():
+        value, path = values.get(key_of(option), (None, ""))
+        if option.multiple:
+            sound, wanted = isinstance(value, list) and all(isinstance(v, str) for v in value), "a list of words"
+        elif option.is_flag:
+            sound, wanted = isinstance(value, bool), "true or false"
+        else:
+            sound, wanted = isinstance(value, str | int | float) and not isinstance(value, bool), "one word or number"
+        if not sound and key_of(option) in values:
+            faults.append(Fault("U112", f"'{key_of(option)}' must be {wanted}, not {value!r}", path=path))
     if faults:
         raise InputError(faults)
 

@@ -8,6 +8,10 @@ from typing import Any
 import click
 
 
+LONGEST_S = 31_536_000.0
+"""Longest time limit: a year."""
+
+
 class FiniteRange(click.FloatRange):
     """A range of finite numbers; anything else is bad usage."""
 

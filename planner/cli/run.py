@@ -86,7 +86,9 @@ def load(path: str, catalog: str | None = None) -> Loaded:
     try:
         rows = load_catalog(where, choice.overlays, document.base_dir, document.price_date)
     except InputError as e:
-        raise InputError(locate(document, e.faults)) from None
+        # A directory from the command line stands nowhere in the file.
+        faults = [replace(f, path=where) if catalog and f.path == "catalog.path" else f for f in e.faults]
+        raise InputError(locate(document, faults)) from None
     spec = resolve_spec(document, rows.known_names())
     if not (rows.offers or rows.apis or spec.fleet.owned):
         help_ = "give offers or APIs in a catalog overlay, or machines of your own in fleet.owned"

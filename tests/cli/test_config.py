@@ -66,3 +66,64 @@ def test_bad_value_in_a_file_is_bad_usage(planner, here: Path) -> None:
     ran = planner("solve", "x.yaml")
     assert ran.code == 2
     assert "much" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [("gpa = 0.1\n", "gap"), ("time-limt = 9\n", "time_limit"), ("[slove]\ngap = 0.1\n", "solve"), ("qqqq = 1\n", "")],
+)
+def test_misspelt_key_or_table_at_the_top_is_an_error(planner, here: Path, text: str, near: str) -> None:
+    (here / "planner.toml").write_text(text)
+    ran = planner("check", "x.yaml")
+    assert ran.code == 2
+    assert "error[U111]" in ran.err
+    assert (f"did you mean {near}?" if near else "see 'planner --help'") in ran.err
+
+
+def test_options_and_tables_of_other_commands_are_no_error(planner, here: Path) -> None:
+    (here / "planner.toml").write_text("gap = 0.1\n[solve]\ntop = 2\n[catalog.list]\nformat = 'json'\n")
+    ran = planner("check", "--show-config")
+    assert ran.code == 0, ran.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gap = [1]",
+        "gap = true",
+        "top = {}",
+        "progress = 1",
+        "solver = ['highs']",
+        "seed = 1979-05-27",
+        "[solve]\ngap = []",
+    ],
+)
+def test_value_of_the_wrong_kind_in_a_file_is_bad_usage(planner, here: Path, text: str) -> None:
+    (here / "planner.toml").write_text(text + "\n")
+    ran = planner("solve", "x.yaml")
+    assert ran.code == 2
+    assert "error[U11" in ran.err
+    assert "planner.toml" in ran.err
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e400", "-1", "abc", ""])
+@pytest.mark.parametrize("option", ["gap", "max-gap", "within", "time-limit"])
+def test_number_that_is_none_is_bad_usage_wherever_it_comes_from(
+    planner, here: Path, monkeypatch: pytest.MonkeyPatch, option: str, value: str
+) -> None:
+    ran = planner("solve", "x.yaml", f"--{option}={value}")
+    assert (ran.code, ran.err.count("error[U101]")) == (2, 1)
+    assert f"--{option}" in ran.err
+    if value:  # an empty variable is one that is not set
+        variable = f"PLANNER_{option.replace('-', '_').upper()}"
+        monkeypatch.setenv(variable, value)
+        ran = planner("solve", "x.yaml")
+        assert (ran.code, ran.err.count("error[U101]")) == (2, 1)
+        assert f"It comes from environment {variable}" in ran.err
+
+
+def test_catalog_of_the_command_line_is_not_looked_for_in_the_spec(planner, here: Path) -> None:
+    (here / "x.yaml").write_text("schema_version: 1\nname: x\ncatalog: {path: null}\n")
+    ran = planner("check", "x.yaml", "--catalog", "nowhere")
+    assert ran.code == 2
+    assert f"--> {here / 'nowhere'}\n" in ran.err

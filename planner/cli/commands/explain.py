@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.config import PlannerCommand, stdout_is_terminal
-from planner.cli.numbers import FiniteRange
+from planner.cli.numbers import LONGEST_S, FiniteRange
 from planner.cli.output import format_option, output_option, write_result
 from planner.errors import Fault, InputError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--why-not", "names", multiple=True, metavar="NAME",
               help="Why an accelerator, model, precision, provider, region or API is not used.")  # fmt: skip
 @click.option("--catalog", metavar="DIR", default=None, show_default="the shipped one", help="Catalog directory.")
-@click.option("--time-limit", type=FiniteRange(0, min_open=True), default=None, show_default="as for solve",
+@click.option("--time-limit", type=FiniteRange(0, LONGEST_S, min_open=True), default=None, show_default="as for solve",
               metavar="SECONDS", help="For solving a SPEC.")  # fmt: skip
 @format_option("table", "json")
 @output_option

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from planner.cli.config import PlannerCommand, stdout_is_terminal
-from planner.cli.numbers import FiniteRange
+from planner.cli.numbers import LONGEST_S, FiniteRange
 from planner.cli.output import format_option, output_option, write_result
 
 FORMATS = ("table", "json", "csv", "markdown")
@@ -46,7 +46,7 @@ def _check_explain(_: click.Context, __: click.Parameter, value: str) -> str:
 )
 @click.option(
     "--time-limit",
-    type=FiniteRange(0, min_open=True),
+    type=FiniteRange(0, LONGEST_S, min_open=True),
     default=None,
     show_default="20, and 10 more per further service, at most 300",
     metavar="SECONDS",
