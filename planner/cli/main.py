@@ -30,6 +30,9 @@ Exit codes: 0 at least one verified plan · 1 our failure · 2 bad usage or inpu
 4 no plan in the time limit (or gap above --max-gap) · 130 interrupted."""
 
 
+INTERRUPTED = 130
+
+
 class LazyGroup(click.Group):
     """Imports a command's module when it is needed, not for `--help` of the group."""
 
@@ -89,11 +92,19 @@ def cli(ctx: click.Context, show_config: bool) -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with one of the exit codes of DESIGN §8."""
-    sys.exit(run(args))
+    code = run(args)
+    if code == INTERRUPTED:
+        # The interpreter forgets that Ctrl-C was handled where it fell into an exec() and would die of the signal.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    _open_streams()
     _write_anything()
     try:
         code = cli.main(args=None if args is None else list(args), prog_name="planner", standalone_mode=False)
@@ -109,7 +120,7 @@ def run(args: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         _abandon_stdout()
         return 0
@@ -129,6 +140,17 @@ def run(args: Sequence[str] | None = None) -> int:
             err=True,
         )
         return 1
+
+
+def _open_streams() -> None:
+    """Standard streams that the caller closed (`>&-`) lead nowhere, and their descriptors to nothing else."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _write_anything() -> None:

@@ -1,5 +1,6 @@
 """The group: lazy help, versions, exit codes, signals and pipes."""
 
+import json
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ from planner.cli.main import COMMANDS
 from planner.errors import Interrupted, SolverError, VerificationError
 
 Cli = Callable[..., "object"]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_help_names_every_command_and_every_exit_code(planner) -> None:
@@ -123,3 +125,50 @@ def test_closed_pipe_is_no_error() -> None:
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=root, timeout=60)
     assert done.stdout == "{\n0\n"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
+def test_closed_standard_streams_lead_nowhere(tmp_path: Path, closed: tuple[int, ...]) -> None:
+    def close() -> None:
+        for descriptor in closed:
+            os.close(descriptor)
+
+    def call(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "planner", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            cwd=ROOT, preexec_fn=close, timeout=60,
+        )  # fmt: skip
+
+    target = tmp_path / "result.json"
+    solved = call("solve", "problems/scenarios/s06-api-b.yaml", "--top", "1", "--format", "json", "-o", str(target))
+    assert (solved.returncode, solved.stderr) == (0, "")
+    assert json.loads(target.read_text())["status"] == "planned"
+    empty = call("solve", "-")
+    assert empty.returncode == 2
+    assert 2 in closed or "error[S104]" in empty.stderr
+
+
+INTERRUPTING = """
+import runpy, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            exec("raise KeyboardInterrupt")  # dataclasses are made by exec: the interpreter remembers these
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["planner", "solve", {spec!r}]
+runpy.run_module("planner", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["planner.cli.main", "click", "planner.cli.commands.solve", "planner.cli.run", "planner.candidates.build"]
+)
+def test_ctrl_c_while_modules_load_exits_130(module: str) -> None:
+    """The places are the imports of a run, from the first to those in the middle of the work."""
+    code = INTERRUPTING.format(module=module, spec="problems/scenarios/s06-api-b.yaml")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.returncode == 130, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
