@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-
 LONGEST_S = 31_536_000.0
 """Longest time limit: a year."""
 
