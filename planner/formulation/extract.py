@@ -135,7 +135,8 @@ def _route_covering(
             else:
                 part = (hosted - on_firm) * capacity[p] / (total - firm)
             for r in s.active_classes[i]:
-                share = part * s.rate(i, r, t, b) / rate
+                called = math.fsum(v for (q, _, band), v in api.items() if band == b and q == r)
+                share = part * (s.rate(i, r, t, b) - called) / hosted
                 if share > TINY:
                     cls = s.request_class(i, r)
                     routes[p].append(Route(request_class=cls.id, slice=t, band=b, req_per_s=share))

@@ -47,8 +47,32 @@ def _cover(m: Milp, s: Sets, i: int, t: int, b: int) -> None:
     if s.service_rate(i, t, b) > 0:
         r = s.active_classes[i][0]
         share = s.service_rate(i, t, b) / total
-        terms = api_terms(m, s, i, r, t, b) + capacity_terms(m, s, i, t, 1.0 / total, most=share)
-        m.row("serve_demand", (i, r, t, b), terms, lower=share, scale=total)
+        terms = capacity_terms(m, s, i, t, 1.0 / total, most=share) + overflow_terms(m, s, i, t, b)
+        m.row("serve_demand", (i, r, t, b), terms, lower=covered(m, i, t, b, share, share), scale=total)
+        hosted = m.column("hosted", (i, t, b))
+        for r in s.active_classes[i] if hosted is not None else ():
+            if (rate := s.rate(i, r, t, b)) > 0 and hosted is not None:
+                part = rate / s.top(i, r, t)
+                own = [*api_terms(m, s, i, r, t, b), (hosted, part)]
+                m.row("serve_demand", (i, r, t, b, "api"), own, lower=part, scale=s.top(i, r, t))
+
+
+def overflow_terms(m: Milp, s: Sets, i: int, t: int, b: int) -> Terms:
+    """What APIs take of a covering service's rate, as a share of its top rate.
+
+    One class: Σ_a api. One mix: the part of every class that replicas do not take, share·(1 − hosted), without its
+    constant: a row `capacity + overflow ≥ share` reads `capacity − share·hosted ≥ 0` (see `covered`).
+    """
+    hosted = m.column("hosted", (i, t, b))
+    if hosted is None:
+        return [] if s.shares_overflow(i) else api_terms(m, s, i, s.active_classes[i][0], t, b)
+    share = s.service_rate(i, t, b) / s.service_rate(i, t, -1)
+    return [(hosted, -share)]
+
+
+def covered(m: Milp, i: int, t: int, b: int, needed: float, share: float) -> float:
+    """The right-hand side `needed` of a covering row, less the constant that `overflow_terms` leaves out."""
+    return needed if m.column("hosted", (i, t, b)) is None else needed - share
 
 
 @family("replica_capacity", unit="replicas", relax="buy more replicas or lower the demand")
@@ -238,9 +262,11 @@ def spot_limit(m: Milp, s: Sets) -> None:
                     if rate <= 0:
                         continue
                     needed = firm * rate / top
-                    terms = api_terms(m, s, i, r, t, b)
                     if s.is_covering(i):
-                        terms += capacity_terms(m, s, i, t, 1.0 / top, (FIRM_SEAT,), needed)
-                    else:
-                        terms += [(x, 1.0) for _, kind, x in routed(m, s, i, r, t, b) if kind == FIRM_SEAT]
+                        terms = capacity_terms(m, s, i, t, 1.0 / top, (FIRM_SEAT,), needed)
+                        terms += overflow_terms(m, s, i, t, b)
+                        m.row("spot_limit", (i, r, t, b), terms, covered(m, i, t, b, needed, rate / top), scale=top)
+                        continue
+                    terms = api_terms(m, s, i, r, t, b)
+                    terms += [(x, 1.0) for _, kind, x in routed(m, s, i, r, t, b) if kind == FIRM_SEAT]
                     m.row("spot_limit", (i, r, t, b), terms, lower=needed, scale=top)

@@ -134,7 +134,11 @@ class Sets:
 
     def is_covering(self, s: int) -> bool:
         """One class, or one mix: routed rates vanish and capacity is a covering row (DESIGN §5.6)."""
-        return len(self.active_classes[s]) == 1 or (self.mixed and not self.apis_of[s])
+        return len(self.active_classes[s]) == 1 or self.mixed
+
+    def shares_overflow(self, s: int) -> bool:
+        """One mix of several classes, of which an API takes the same part of each."""
+        return self.mixed and len(self.active_classes[s]) > 1 and bool(self.apis_of[s])
 
     def bands(self, s: int, t: int) -> tuple[int, ...]:
         """Bands that can bind: without an API only the top one (a smaller rate scales the top band's routing down)."""

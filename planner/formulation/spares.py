@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.formulation.families import Terms, api_terms, capacity_terms
+from planner.formulation.families import Terms, capacity_terms, covered, overflow_terms
 from planner.formulation.milp import Milp
 from planner.formulation.registry import family
 from planner.formulation.sets import Config, Sets
@@ -113,8 +113,8 @@ def _serve_without_spares(m: Milp, s: Sets, i: int, t: int, b: int, spares: Spar
     terms = capacity_terms(m, s, i, t, 1.0 / total, most=share)
     terms += [(c, -min(s.mix_capacity(s.configs[k], t) / total, share)) for (k, _), c in spares.items()]
     if s.is_covering(i):
-        terms += api_terms(m, s, i, s.active_classes[i][0], t, b)
-    m.row("spare", (i, t, b), terms, lower=share, scale=total)
+        terms += overflow_terms(m, s, i, t, b)
+    m.row("spare", (i, t, b), terms, lower=covered(m, i, t, b, share, share), scale=total)
 
 
 def _stand_ins(m: Milp, s: Sets, i: int, t: int, spares: Spares) -> None:

@@ -23,6 +23,7 @@ def add_variables(m: Milp, s: Sets) -> None:
     spares[k,τ,firm|spot] ∈ ℤ                  replicas set aside
     commit[p,group,option], on_demand[p,group,τ], owned[p,group,τ], spot[p,τ] ∈ ℤ  instances
     x[r,k,seat,τ,b] ≥ 0  routed rate as a share of the class's top rate in τ (only with several classes)
+    hosted[s,τ,b] ∈ [0,1]  part of every class that replicas take (only `mixed`, with an API)
     api[r,a,τ,b] ≥ 0     the same for an API
     """
     for k in s.configs:
@@ -81,6 +82,8 @@ def _routing(m: Milp, s: Sets, i: int) -> None:
             for a in s.apis_of[i]:
                 if (limit := _share(s, i, a.request_class, t, b)) > 0:
                     m.add("api", (i, a.request_class, a.candidate.api, t, b), 0, limit)
+            if s.shares_overflow(i) and s.service_rate(i, t, b) > 0:
+                m.add("hosted", (i, t, b), 0, 1)
             if s.is_covering(i):
                 continue
             for r in s.active_classes[i]:

@@ -102,9 +102,7 @@ class CompiledProgramme:
     @cached_property
     def _quick(self) -> CompiledProgramme:
         sets = self.compiled.sets
-        several = any(
-            len(classes) > 1 and not sets.apis_of[i] and not sets.mixed for i, classes in enumerate(sets.active_classes)
-        )
+        several = not sets.mixed and any(len(classes) > 1 for classes in sets.active_classes)
         if not several:
             return self
         return CompiledProgramme(compile_milp(self.compiled.problem, mixed=True), self.catalog, self.problem)

@@ -302,3 +302,38 @@ def test_limits_give_way_before_requests_go_unserved(child: SolverChild) -> None
     assert isinstance(relaxed, Solved)
     (conflict,) = conflicts(compiled, elastic, relaxed.values)
     assert (conflict.family, conflict.short_by) == ("budget", pytest.approx(1459.0))
+
+
+def test_a_mixed_programme_overflows_the_same_part_of_every_class(child: SolverChild) -> None:
+    """Two classes, an API for both: replicas take the whole mix, and what they cannot take goes to the API alike."""
+    a, b = request_class([2.0], "a", apis=("big",)), request_class([1.0], "b", apis=("big",))
+    p = pool("p", 1, {OD: 3.0})
+    whole = problem(
+        (730,), [service(a, b)], [p], [candidate(capability(1, (0.5, 0.5)), p)], [api(a, 0.001), api(b, 0.001)]
+    )
+    compiled = compile_milp(whole, mixed=True)
+    found = child.solve(compiled.milp, EXACT)
+    assert isinstance(found, Solved)
+    # One replica takes 2 of 3 req/s for 3 USD/h; a second one would save only 3.6 USD/h of API and cost 3.
+    exact = best(child, whole)[1]
+    assert found.objective == pytest.approx(exact.objective) == pytest.approx(6.0)
+    dear = whole.model_copy(update={"pools": (pool("p", 1, {OD: 4.0}),)})
+    compiled = compile_milp(dear, mixed=True)
+    found = child.solve(compiled.milp, EXACT)
+    assert isinstance(found, Solved)
+    assert found.objective == pytest.approx(4.0 + 3.6)
+    plan = compiled.plan(found.values)
+    called = {u.request_class: u.routes[0].req_per_s for u in plan.api}
+    assert called == pytest.approx({"w/a": 2 / 3, "w/b": 1 / 3})
+    hosted = {r.request_class: r.req_per_s for d in plan.deployments for r in d.routes}
+    assert {c: hosted[c] + called[c] for c in hosted} == pytest.approx({"w/a": 2.0, "w/b": 1.0})
+
+
+def test_a_mixed_programme_hosts_all_where_one_class_has_no_api(child: SolverChild) -> None:
+    a, b = request_class([2.0], "a", apis=("big",)), request_class([1.0], "b")
+    p = pool("p", 1, {OD: 40.0})
+    part = problem((730,), [service(a, b)], [p], [candidate(capability(1, (0.5, 0.5)), p)], [api(a, 0.001)])
+    found = child.solve(compile_milp(part, mixed=True).milp, EXACT)
+    assert isinstance(found, Solved)
+    assert found.objective == pytest.approx(80.0)
+    assert best(child, part)[1].objective == pytest.approx(40.0 + 3.6 * 1.0)
