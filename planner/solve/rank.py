@@ -125,6 +125,8 @@ class _Search(Generic[V]):
     stop: StopReason | None = None
     deterministic: bool = True
     interrupted: bool = False
+    rushed: bool = False
+    """Time ran out before every branch was looked at."""
     started: float = field(default_factory=time.monotonic)
     best_usd_per_hour: float = math.inf
     alone: tuple[tuple[float, ...] | None] | None = None
@@ -450,7 +452,9 @@ class _Search(Generic[V]):
                 self.found.append(node)
             if len(arrange(self.found)) < self.options.top and len(self.refused) - refusals < TRIES:
                 self._branch(dropped, node.signature, tried, open_nodes)
-        if not open_nodes and len(arrange(self.found)) < self.options.top and not self.interrupted:
+        if self.rushed:
+            self.notes.append("further alternatives were not looked for: the time limit was reached")
+        elif not open_nodes and len(arrange(self.found)) < self.options.top and not self.interrupted:
             self.notes.append("there is no further plan of another kind")
 
     def _show_alone(self) -> None:
@@ -478,7 +482,7 @@ class _Search(Generic[V]):
             label = f"without {', '.join(words.feature_text(f, short=True) for f in sorted(gone))}"
             if self.remaining_s() < LEAST_TIME_S:
                 self.deterministic = False
-                self.notes.append("further alternatives were not looked for: the time limit was reached")
+                self.rushed = True
                 return
             programme = self.programme.without(gone)
             if programme is None:
