@@ -105,13 +105,23 @@ def open_case(job: Job, config: EngineConfig, measured: Sequence[Measured]) -> C
     )
     sigma = job.parameters.error_of(setup.accelerator.id).sigma_log
     case = Case(setup, rows, memory, longest, math.exp(NormalDist().inv_cdf(job.estimate_quantile) * sigma))
-    if any(row is None or row.capacity_req_per_s is None for row in rows):
-        case.checks += memory_checks(memory, setup.accelerator, longest, config.accelerators)
-        case.checks += _context_checks(job.loads, setup.model)
     for r, row in enumerate(rows):
         if checks := _class_checks(job, job.loads[r], row):
             case.class_checks[r] = checks
+    if not _proved_to_run(case):
+        case.checks += memory_checks(memory, setup.accelerator, longest, config.accelerators)
+        case.checks += _context_checks(job.loads, setup.model)
     return case
+
+
+def _proved_to_run(case: Case) -> bool:
+    """Whether every class that may be served here, and at least one, has a measured capacity.
+
+    A class that is refused for a reason of its own (nothing measured, and estimates are not trusted) does not put the
+    measurements of the others in doubt.
+    """
+    served = [row for r, row in enumerate(case.rows) if r not in case.class_checks]
+    return bool(served) and all(row is not None and row.capacity_req_per_s is not None for row in served)
 
 
 def _context_checks(loads: Sequence[RequestLoad], model: LlmModel) -> list[Check]:

@@ -1,0 +1,1 @@
+"""Other planners' problem files, read into workload files that say the same."""
