@@ -7,7 +7,7 @@
     └── Interrupted                 exit 130 Ctrl-C
 
 Codes: S1xx reading a file, S2xx a field's value, S3xx names and references, S4xx not supported yet,
-C1xx catalog rows, C2xx model configs, U1xx usage of a command, E1xx solving.
+C1xx catalog rows, C2xx model configs, I1xx imported files, U1xx usage of a command, E1xx solving.
 """
 
 from __future__ import annotations
@@ -122,3 +122,18 @@ SPEC_CODES: Mapping[str, Code] = MappingProxyType(
     }
 )
 """Every code of the spec room; each has a test."""
+
+
+IMPORT_CODES: Mapping[str, Code] = MappingProxyType(
+    {
+        "I101": Code("the file cannot be read", "give the path of the problem's file or folder"),
+        "I102": Code("the file is not JSON", "check that the file is complete"),
+        "I103": Code("a field is missing or of the wrong kind", "compare the file with the peer's own examples"),
+        "I104": Code("a value is out of range", "rates, prices and times are finite and not negative"),
+        "I105": Code("tables of different sizes", "every table has a row and a column for every request size"),
+        "I106": Code("shares do not add up to 1", "give the share of the requests that have each size"),
+        "I107": Code("nothing to plan", "give at least one accelerator and some traffic"),
+        "I108": Code("a name that the files do not define", "name an accelerator, model or class of the same system"),
+    }
+)
+"""Every code of the room that imports peers' files; each has a test."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import planner
 from planner.errors import (
+    IMPORT_CODES,
     SPEC_CODES,
     Fault,
     InputError,
@@ -35,13 +36,18 @@ def test_errors_carry_data() -> None:
 
 
 def used_codes(folder: Path) -> set[str]:
-    return {c for path in folder.rglob("*.py") for c in re.findall(r'"(S\d{3})"', path.read_text(encoding="utf-8"))}
+    return {c for path in folder.rglob("*.py") for c in re.findall(r'"([SI]\d{3})"', path.read_text(encoding="utf-8"))}
 
 
 def test_every_code_of_the_spec_room_is_registered_used_and_tested() -> None:
     raised = used_codes(ROOT / "spec") | used_codes(ROOT / "demand")
     assert raised == set(SPEC_CODES)
     assert set(SPEC_CODES) <= used_codes(TESTS / "spec") | used_codes(TESTS / "demand")
+
+
+def test_every_code_of_imported_files_is_registered_used_and_tested() -> None:
+    assert used_codes(ROOT / "peers") == set(IMPORT_CODES)
+    assert set(IMPORT_CODES) <= used_codes(TESTS / "peers")
 
 
 def test_every_code_says_what_to_do() -> None:

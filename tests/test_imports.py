@@ -6,11 +6,13 @@ from pathlib import Path
 import planner
 
 ROOMS = [
-    "base", "errors", "units",
+    "base", "errors", "units", "peers",
     "spec", "catalog", "demand", "performance", "candidates", "formulation", "solve", "verify", "explain", "report",
     "cli",
 ]  # fmt: skip
 FORBIDDEN = {
+    ("spec", "peers"),
+    ("catalog", "peers"),
     # Side rooms of the diagram: independent although one stands left of the other.
     ("catalog", "spec"),
     ("performance", "demand"),

@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "solve": "Rank verified purchase plans for a spec.",
     "check": "Check a spec and say what it asks for, without solving.",
     "explain": "Explain a plan, or why something was not chosen.",
+    "import": "Turn another planner's problem into a spec.",
     "catalog": "List, show and check what can be bought.",
     "schema": "Print the JSON Schema of a spec (for editors) or of a result.",
     "init": "Write a commented starter spec.",
@@ -33,6 +34,18 @@ Exit codes: 0 at least one verified plan · 1 our failure · 2 bad usage or inpu
 INTERRUPTED = 130
 
 
+def load_command(name: str) -> click.Command:
+    """The command of that name, from its module; a word that Python keeps for itself has a `_` behind it there."""
+    from importlib import import_module
+    from keyword import iskeyword
+
+    word = f"{name}_" if iskeyword(name) else name
+    command = getattr(import_module(f"planner.cli.commands.{word}"), word)
+    if not isinstance(command, click.Command):
+        raise TypeError(f"{name} is no click command")
+    return command
+
+
 class LazyGroup(click.Group):
     """Imports a command's module when it is needed, not for `--help` of the group."""
 
@@ -42,12 +55,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        from importlib import import_module
-
-        command = getattr(import_module(f"planner.cli.commands.{cmd_name}"), cmd_name)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{cmd_name} is no click command")
-        return command
+        return load_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from planner.errors import Fault, InputError
+from planner.errors import IMPORT_CODES, Fault, InputError
 
 MAX_BYTES = 50_000_000
 """More is no problem file."""
+LARGEST = 1e12
+"""No price, rate, time or count of a real problem is greater; less than 1 ÷ this is 0."""
 
 
 @dataclass(slots=True)
@@ -24,7 +26,9 @@ class Reading:
 
     def fault(self, code: str, message: str, path: str | None = None, help_: str | None = None) -> None:
         """Record a fault at a path such as `gpu_info.A10G.cost`."""
-        self.faults.append(Fault(code=code, message=message, path=path, file=self.file, help=help_))
+        self.faults.append(
+            Fault(code=code, message=message, path=path, file=self.file, help=help_ or IMPORT_CODES[code].help)
+        )
 
     def stop(self) -> None:
         """Raise InputError if anything is wrong so far."""
@@ -55,7 +59,7 @@ class Reading:
         return "?"
 
     def number(self, value: object, path: str, *, above: float | None = None, default: float | None = None) -> float:
-        """A finite number of at least 0, or greater than `above`; I103 or I104 and 1 otherwise.
+        """A number from 0 to LARGEST, or greater than `above`; I103 or I104 and 1 otherwise.
 
         A value that is absent (None) is `default`, if there is one.
         """
@@ -66,19 +70,22 @@ class Reading:
             self.fault("I103", f"{path} {what}", path)
             return 1.0
         number = float(value) if abs(value) <= sys.float_info.max else math.inf
-        if not math.isfinite(number) or number < 0 or (above is not None and number <= above):
-            least = "at least 0" if above is None else f"greater than {above:g}"
-            self.fault("I104", f"{path} must be a finite number {least}, not {value:g}", path)
+        number = 0.0 if 0 < number < 1 / LARGEST else number
+        if not 0 <= number <= LARGEST or (above is not None and number <= above):
+            least = "0" if above is None else f"greater than {above:g}"
+            self.fault("I104", f"{path} must be {least} … {LARGEST:g}, not {number:g}", path)
             return 1.0
         return number
 
-    def whole(self, value: object, path: str, *, least: int = 1, default: int | None = None) -> int:
-        """A whole number of at least `least`; I103 or I104 and `least` otherwise."""
+    def whole(
+        self, value: object, path: str, *, least: int = 1, most: float = LARGEST, default: int | None = None
+    ) -> int:
+        """A whole number from `least` to `most`; I103 or I104 and `least` otherwise."""
         if value is None and default is not None:
             return default
         number = self.number(value, path)
-        if number != int(number) or number < least:
-            self.fault("I104", f"{path} must be a whole number of at least {least}, not {number:g}", path)
+        if number != int(number) or not least <= number <= most:
+            self.fault("I104", f"{path} must be a whole number from {least} to {most:g}, not {number:g}", path)
             return least
         return int(number)
 

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.errors import Fault, InputError
-from planner.peers import stand_in, text
 from planner.peers.document import Reading, read_json
 from planner.peers.queueing import ReplicaQueue, capacity_req_per_ms
 
@@ -27,12 +25,11 @@ PARTS = {
 """List → (its file, its part of system-data.json)."""
 SYSTEM = "system-data.json"
 OPTIMIZER = ("optimizer-data.json", "optimizerData")
-PROVIDER = "cluster"
 CENTS_PER_USD = 100.0
 S_PER_MIN = 60.0
 MS_PER_S = 1000.0
-LINK_GB_PER_S = 1.0
-"""Stands in for the network between instances that replicas of several instances need; its speed is in the capacity."""
+MAX_BATCH = 100_000
+"""Most requests in one batch: beyond any engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +83,11 @@ class _Perf:
 
 def read_inferno(folder: str) -> InfernoSystem:
     """The system of a folder. Raises InputError with every fault (I101 … I108)."""
-    path = Path(folder)
+    reading, path = Reading(folder), Path(folder)
     if not path.is_dir():
         what = "is not a folder" if path.exists() else "does not exist"
-        raise InputError([Fault("I101", f"{folder} {what}", help="give the folder of a system's *-data.json files")])
-    reading = Reading(folder)
+        reading.fault("I101", f"{folder} {what}", help_="give the folder of a system's *-data.json files")
+        reading.stop()
     parts = {name: _part(reading, path, name) for name in PARTS}
     limited = parts["count"] is not None and not _unlimited(path)
     reading.stop()
@@ -169,11 +166,11 @@ def _performance(
         figure = {
             key: reading.number(parameters.get(key), f"{path}.perfParms.{key}") for key in ("alpha", "beta", "gamma")
         }
-        if not reading.faults and figure["alpha"] + figure["beta"] + figure["gamma"] <= 0:
+        if figure["alpha"] + figure["beta"] + figure["gamma"] <= 0:
             reading.fault("I104", f"{path}.perfParms: an iteration must take time", f"{path}.perfParms")
         found.setdefault(model, {})[accelerator] = _Perf(
             units=reading.whole(row.get("accCount"), f"{path}.accCount", default=1),
-            max_batch=reading.whole(row.get("maxBatchSize"), f"{path}.maxBatchSize"),
+            max_batch=reading.whole(row.get("maxBatchSize"), f"{path}.maxBatchSize", most=MAX_BATCH),
             at_tokens=reading.number(row.get("atTokens"), f"{path}.atTokens", above=0.0),
             alpha_ms=figure["alpha"], beta_ms=figure["beta"], gamma_ms=figure["gamma"],
         )  # fmt: skip
@@ -223,98 +220,18 @@ def _server(
         message = f"{path}: service class {service_class} promises nothing for {model}"
         reading.fault("I108", message, f"{path}.class")
     ttft, itl, tps = promises.get((service_class, model), (0.0, 0.0, 0.0))
-    batch = None if row.get("maxBatchSize") in (None, 0) else reading.whole(row["maxBatchSize"], f"{path}.maxBatchSize")
+    batch = reading.whole(row.get("maxBatchSize"), f"{path}.maxBatchSize", least=0, most=MAX_BATCH, default=0)
     capacity = {}
     for accelerator, p in perf.get(model, {}).items() if not reading.faults else ():
-        seats = batch or max(int(p.max_batch * p.at_tokens / answer), 1)
+        seats = batch or max(int(min(p.max_batch * p.at_tokens / answer, MAX_BATCH)), 1)
         queue = ReplicaQueue(p.alpha_ms, p.beta_ms, p.gamma_ms, prompt, answer, seats)
         rate = capacity_req_per_ms(queue, ttft, itl, tps > 0)
         if rate is not None:
             capacity[accelerator] = (p.units, rate * MS_PER_S)
-    rate = tps / answer if tps > 0 and minute > 0 else minute / S_PER_MIN
-    return InfernoServer(name, service_class, model, rate, prompt, answer, ttft, itl, capacity)
+    load_req_per_s = tps / answer if tps > 0 and minute > 0 else minute / S_PER_MIN
+    return InfernoServer(name, service_class, model, load_req_per_s, prompt, answer, ttft, itl, capacity)
 
 
 def _no_doubles(reading: Reading, what: str, names: list[str]) -> None:
     for name in sorted({n for n in names if names.count(n) > 1}):
         reading.fault("I103", f"two {what} are called {name}", what)
-
-
-def inferno_spec(system: InfernoSystem, name: str, folder: str) -> str:
-    """The workload file of a system: USD per month = cents per hour × 7.30.
-
-    Every server is a workload of its own; a replica's capacity inside its promises is measured by the queue and planned
-    with to 100 %, so the file promises nothing again. An accelerator is an instance of `multiplicity` chips whose link
-    reaches as far as the largest replica; its region is the chip's type, which carries the limit.
-    """
-    source = f"imported from {text.comment(folder)}"
-    chips = {a.name: a for a in system.accelerators}
-    reach = {
-        a.name: max([a.multiplicity, *(s.capacity[a.name][0] * a.multiplicity for s in system.servers
-                                       if a.name in s.capacity)])
-        for a in system.accelerators
-    }  # fmt: skip
-    accelerators = text.own_names(chips)
-    models = text.own_names(dict.fromkeys(s.model for s in system.servers))
-    servers = text.own_names(s.name for s in system.servers)
-    types = text.own_names(dict.fromkeys(a.type for a in system.accelerators))
-    measured = [
-        {"model": models[s.model], "accelerator": accelerators[chip],
-         "tensor_parallel": units * chips[chip].multiplicity, "precision": "bf16", "class": servers[s.name],
-         "capacity_req_per_s": rate}
-        for s in system.servers for chip, (units, rate) in s.capacity.items()
-    ]  # fmt: skip
-    offers = [
-        {"provider": PROVIDER, "region": types[a.type], "instance_type": accelerators[a.name],
-         "accelerator": accelerators[a.name], "accelerators": a.multiplicity,
-         "tensor_parallel_domain": reach[a.name], "network_gb_per_s": LINK_GB_PER_S, "option": "on_demand", "price_usd_per_hour": a.usd_per_hour}
-        for a in system.accelerators
-    ]  # fmt: skip
-    quotas = [
-        {"match": {"provider": PROVIDER, "region": shown}, "unit": "accelerators",
-         "limit": (system.limits or {}).get(kind, 0)}
-        for kind, shown in types.items() if system.limits is not None
-    ]  # fmt: skip
-    context = {s.model: 0 for s in system.servers}
-    for s in system.servers:
-        context[s.model] = max(context[s.model], int(4 * (s.input_tokens + s.output_tokens)) + 4)
-    lines = [
-        f"# An llm-inferno system, {source}.",
-        "# Capacities come from the published state-dependent queue and lie inside each server's promises.",
-        "schema_version: 1",
-        f"name: {text.flow(name)}",
-        "workloads:",
-        *(line for s in system.servers for line in _workload(s, servers[s.name], models[s.model])),
-        "policy:",
-        "  estimators: [measured]",
-        "  headroom: {target_utilization: 1.0}",
-        *(["  quotas:", *text.rows(4, quotas)] if quotas else []),
-        *(["measured:", *text.rows(2, measured)] if measured else []),
-        "catalog:",
-        "  overlays:",
-        f"    - replace: {text.flow(stand_in.REPLACED)}",
-        "      models:",
-        *text.rows(8, [stand_in.model(models[m], source, context[m]) for m in context]),
-        "      accelerators:",
-        *text.rows(8, [stand_in.accelerator(accelerators[a.name], source, a.memory_gb, a.bandwidth_gb_per_s)
-                       for a in system.accelerators]),
-        "      offers:",
-        *text.rows(8, offers),
-    ]  # fmt: skip
-    return "\n".join(lines) + "\n"
-
-
-def _workload(server: InfernoServer, name: str, model: str) -> list[str]:
-    promised = ", ".join(f"{what} {ms:g} ms" for what, ms in (("TTFT", server.ttft_ms), ("ITL", server.itl_ms)) if ms)
-    lengths = {"input_tokens": max(server.input_tokens, 1.0), "output_tokens": max(server.output_tokens, 1.0)}
-    return [
-        f"  - name: {text.flow(name)}   # {text.comment(server.service_class)}: {promised or 'no latency promised'}",
-        f"    model: {text.flow(model)}",
-        "    precisions: [bf16]",
-        "    engines: [vllm]",
-        "    tenancy: dedicated",
-        "    purchase: {options: [on_demand]}",
-        "    traffic:",
-        f"      mean_req_per_s: {server.req_per_s!r}",
-        f"      classes: {text.flow([{'name': name, 'share': 1.0, **lengths}])}",
-    ]

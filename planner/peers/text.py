@@ -12,7 +12,7 @@ _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n",
 
 
 def own_names(texts: Iterable[str]) -> dict[str, str]:
-    """Text → a name that may become part of ids: letters, digits, `.`, `_`, `-`; unique whatever the case of letters."""
+    """Text → a name that may become part of ids: letters, digits, `.`, `_`, `-`; unique in any case."""
     taken: set[str] = set()
     names: dict[str, str] = {}
     for text in texts:

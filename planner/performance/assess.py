@@ -183,7 +183,7 @@ def _capability(
         error_band=(error.low, error.high) if analytic else (1.0, 1.0),
         time_factor=case.time_factor if analytic else 1.0,
         headroom=_headroom(job, case, rows, analytic),
-        flags=_flags(job, case, loads),
+        flags=_flags(job, case, loads, served),
         refused_classes=tuple((loads[r].id, tuple(class_checks[r])) for r in sorted(class_checks)),
     )
 
@@ -263,8 +263,9 @@ def _headroom(job: Job, case: Case, rows: Sequence[CapacityRow], analytic: bool)
     return tuple(factors)
 
 
-def _flags(job: Job, case: Case, loads: Sequence[RequestLoad]) -> tuple[str, ...]:
-    """What a reader should know about the configuration."""
+def _flags(job: Job, case: Case, loads: Sequence[RequestLoad], served: Sequence[int]) -> tuple[str, ...]:
+    """What a reader should know about the configuration; doubts about an estimate only where one is used."""
+    estimated = any(case.kind(r) is not MeasuredKind.CAPACITY for r in served)
     setup, config, memory = case.setup, case.setup.config, case.memory
     request = memory.kv_bytes_per_token_per_gpu * case.longest_tokens + memory.state_bytes_per_request_per_gpu
     concurrency = memory.kv_pool_gib_per_gpu * GIB / request if request else LOW_CONCURRENCY
@@ -273,9 +274,9 @@ def _flags(job: Job, case: Case, loads: Sequence[RequestLoad]) -> tuple[str, ...
         ("weight_only", setup.weight_only and not setup.precision.weight_only),
         ("weights_offloaded", setup.accelerator.kind == "cpu_offload"),
         ("multi_instance", config.network_gb_per_s > 0),
-        ("low_concurrency", concurrency < LOW_CONCURRENCY),
-        ("accelerator_not_in_fit", setup.accelerator.id not in job.parameters.accelerators_seen),
-        ("engine_overhead_assumed", not setup.engine.overheads),
+        ("low_concurrency", estimated and concurrency < LOW_CONCURRENCY),
+        ("accelerator_not_in_fit", estimated and setup.accelerator.id not in job.parameters.accelerators_seen),
+        ("engine_overhead_assumed", estimated and not setup.engine.overheads),
         ("ttft_not_checked", any(a.ttft_limit_s is not b.ttft_limit_s for a, b in zip(loads, job.loads, strict=True))),
     )
     return tuple(name for name, holds in found if holds)

@@ -6,15 +6,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
-import click
 import pytest
 
 from planner import __version__
 from planner.cli import main as main_module
-from planner.cli.main import COMMANDS
+from planner.cli.main import COMMANDS, load_command
 from planner.errors import Interrupted, SolverError, VerificationError
 
 Cli = Callable[..., "object"]
@@ -32,8 +30,7 @@ def test_help_names_every_command_and_every_exit_code(planner) -> None:
 
 def test_help_texts_of_the_group_are_those_of_the_commands() -> None:
     for name, text in COMMANDS.items():
-        command = getattr(import_module(f"planner.cli.commands.{name}"), name)
-        assert isinstance(command, click.Command)
+        command = load_command(name)
         assert " ".join((command.help or "").split("\n\n")[0].split()) == text
 
 

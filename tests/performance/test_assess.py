@@ -1,6 +1,7 @@
 """Rows of one replica: measured rates, measured figures, the analytic model, refusals."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -111,6 +112,20 @@ def test_measured_capacity_needs_no_memory_proof_and_zero_serves_nothing(small_c
     assert row_use(found, "utilization") == (pytest.approx(1 / (3.2 * 0.9)), 0.0)
     assert found.capacity_req_per_s[1] == 0.0
     assert [(name, c[0].check) for name, c in found.refused_classes] == [("chat/long", "measured_capacity")]
+
+
+def test_a_class_without_a_measurement_does_not_put_the_others_in_doubt(small_catalog):
+    """One H100 cannot hold the weights by the estimate; the class that was measured there is served nevertheless."""
+    long = replace(CHAT, id="chat/long")
+    measured = [rates(tensor_parallel=1, capacity_req_per_s=2.0, **{"class": "all"})]
+    one = config(tp=1)
+    found = run(small_catalog, one, loads=(CHAT, long), measured=measured, estimators=(Estimator.MEASURED,))
+    assert isinstance(found, ReplicaCapability)
+    assert found.served == (True, False)
+    assert [c.check for _, checks in found.refused_classes for c in checks] == ["estimator"]
+    trusting = run(small_catalog, one, loads=(CHAT, long), measured=measured)
+    assert isinstance(trusting, Refusal)
+    assert "memory" in {c.check for c in trusting.checks}
 
 
 def test_only_measured_is_trusted(small_catalog):
@@ -256,3 +271,11 @@ def test_thousands_of_configurations_at_once_are_assessed_as_one_by_one(small_ca
 
 def _fields(load: RequestLoad) -> dict[str, object]:
     return {name: getattr(load, name) for name in RequestLoad.__slots__}
+
+
+def test_doubts_about_estimates_are_flagged_only_where_one_is_used(small_catalog):
+    estimate = run(small_catalog, config(tp=2), loads=(CHAT,))
+    measured = run(small_catalog, config(tp=2), loads=(CHAT,), measured=[rates(capacity_req_per_s=2.0)])
+    doubts = {"low_concurrency", "accelerator_not_in_fit", "engine_overhead_assumed"}
+    assert doubts & set(estimate.flags)
+    assert not doubts & set(measured.flags)
