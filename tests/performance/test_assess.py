@@ -274,8 +274,9 @@ def _fields(load: RequestLoad) -> dict[str, object]:
 
 
 def test_doubts_about_estimates_are_flagged_only_where_one_is_used(small_catalog):
-    estimate = run(small_catalog, config(tp=2), loads=(CHAT,))
-    measured = run(small_catalog, config(tp=2), loads=(CHAT,), measured=[rates(capacity_req_per_s=2.0)])
+    long = replace(CHAT, max_context_tokens=120_000)
+    estimate = run(small_catalog, config(tp=2), loads=(long,))
+    measured = run(small_catalog, config(tp=2), loads=(long,), measured=[rates(capacity_req_per_s=2.0)])
     doubts = {"low_concurrency", "accelerator_not_in_fit", "engine_overhead_assumed"}
     assert doubts & set(estimate.flags)
     assert not doubts & set(measured.flags)
