@@ -59,8 +59,11 @@ class Horizon(Frozen):
     start: date | None = None
     """First day of the horizon. Default: the policy's price date."""
     quarters: Count = 1
+    """Quarters that are planned; a quarter is 3 months of 730 hours."""
     terminal: Terminal = Terminal.REPEAT
+    """What commitments that outlast the horizon are worth; repeat: as if the horizon came again and again."""
     discount_rate_per_year: NonNegative = 0.0
+    """Rate that later payments are discounted at, per year."""
 
 
 class TokenVolume(Frozen):
@@ -76,6 +79,7 @@ class LengthClass(Frozen):
     """Requests of one length."""
 
     name: OwnName
+    """Unique in the workload; `measured` rows refer to it."""
     share: Annotated[float, Field(gt=0, le=1)]
     """Share of the workload's requests; the shares of a workload add up to 1."""
     input_tokens: Tokens
@@ -284,17 +288,24 @@ class Budget(Frozen):
     usd_per_month: NonNegative
     """Most that a month may cost."""
     basis: BudgetBasis = BudgetBasis.AMORTISED
+    """amortised: commitments are spread over their term; cash: what is paid within the horizon."""
 
 
 class QuotaMatch(Frozen):
     """Every given field must match; a field left out matches anything."""
 
     provider: ProviderName | None = None
+    """Provider of the purchases that count. Default: any."""
     region: RegionName | None = None
+    """Region of the purchases that count. Default: any."""
     zone: str | None = None
+    """Zone of the purchases that count. Default: any."""
     country: CountryName | None = None
+    """Country, or group of countries, of the region. Default: any."""
     instance_type: InstanceTypeName | None = None
+    """Instance type that counts. Default: any."""
     accelerator: AcceleratorName | None = None
+    """Accelerator of the instance types that count. Default: any."""
 
 
 class QuotaUnit(StrEnum):
@@ -308,13 +319,16 @@ class Quota(Frozen):
     """The most one may buy of a set of purchases."""
 
     match: QuotaMatch = QuotaMatch()
+    """Which purchases count, e.g. {provider: aws, accelerator: H100-SXM}. Default: all."""
     unit: QuotaUnit = QuotaUnit.ACCELERATORS
+    """What is counted."""
     applies_to: tuple[PurchaseOption, ...] = (
         PurchaseOption.ON_DEMAND,
         PurchaseOption.RESERVED_1Y,
         PurchaseOption.RESERVED_3Y,
         PurchaseOption.SPOT,
     )
+    """Ways to buy that count. Default: all but owned."""
     limit: Annotated[float, Field(ge=0)] | Literal["unknown"]
     """0 = none may be bought; `unknown` is no limit but is flagged as a risk."""
 
@@ -349,10 +363,15 @@ class SpotPolicy(Frozen):
     """Overrides of the offers' own spot figures; None leaves the offer's."""
 
     model: SpotModel = SpotModel.FALLBACK
+    """fallback: on-demand instances take over while spot is away; credited: spot counts by its availability."""
     interruptions_per_up_hour: NonNegative | None = None
+    """Interruptions of one instance in an hour that it is up. Default: the market's."""
     start_h: NonNegative | None = None
+    """Hours until a replacement serves, e.g. 10min. Default: the market's."""
     availability: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the time that spot can be had. Default: the market's."""
     rework_fraction: NonNegative | None = None
+    """Share of work that is done again after an interruption."""
 
 
 class OpsOverhead(Frozen):
@@ -402,6 +421,7 @@ class OwnedMachines(Frozen):
     """Machines that are there and paid for."""
 
     accelerator: AcceleratorName
+    """Accelerator of the machines."""
     accelerators_per_instance: Count = 1
     """Accelerators of one machine."""
     instances: Count = 1
@@ -432,13 +452,17 @@ class Measured(Frozen):
     """A trusted measurement of one replica. Three kinds: rates, a capacity per class, or the TPOT row's figures."""
 
     model: ModelName
+    """Model that was measured."""
     accelerator: AcceleratorName
+    """Accelerator that it ran on."""
     tensor_parallel: Count = 1
     """Accelerators that share each layer."""
     pipeline_parallel: Count = 1
     """Groups of layers."""
     precision: PrecisionName
+    """Precision of the weights."""
     engine: EngineName | None = None
+    """Engine that was measured. Default: any."""
     class_: Annotated[str | None, Field(alias="class")] = None
     """Request class that `capacity_req_per_s` was measured with. None: every class."""
     prefill_tok_per_s: Positive | None = None

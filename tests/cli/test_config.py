@@ -106,6 +106,22 @@ def test_value_of_the_wrong_kind_in_a_file_is_bad_usage(planner, here: Path, tex
     assert "planner.toml" in ran.err
 
 
+@pytest.mark.parametrize(("option", "value"), [("gap", "5%"), ("within", "7.5 %"), ("max-gap", "250%")])
+def test_a_share_may_be_a_percentage_wherever_it_comes_from(
+    planner, here: Path, monkeypatch: pytest.MonkeyPatch, option: str, value: str
+) -> None:
+    key, read = option.replace("-", "_"), {"5%": "0.05", "7.5 %": "0.075", "250%": "2.5"}[value]
+    assert f"{key} = {read}  (command line)" in planner("solve", f"--{option}", value, "--show-config").out
+    monkeypatch.setenv(f"PLANNER_{key.upper()}", value)
+    assert f"{key} = {read}" in planner("solve", "--show-config").out
+
+
+@pytest.mark.parametrize("value", ["101%", "-1%", "%", "five%", "nan%", "inf%"])
+def test_a_percentage_out_of_range_or_of_no_number_is_bad_usage(planner, here: Path, value: str) -> None:
+    ran = planner("solve", "x.yaml", f"--gap={value}")
+    assert (ran.code, ran.err.count("error[U101]")) == (2, 1)
+
+
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e400", "-1", "abc", ""])
 @pytest.mark.parametrize("option", ["gap", "max-gap", "within", "time-limit"])
 def test_number_that_is_none_is_bad_usage_wherever_it_comes_from(

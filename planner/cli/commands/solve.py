@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from planner.cli.config import PlannerCommand, stdout_is_terminal
-from planner.cli.numbers import LONGEST_S, FiniteRange
+from planner.cli.numbers import LONGEST_S, FiniteRange, ShareRange
 from planner.cli.output import format_option, output_option, write_result
 
 FORMATS = ("table", "json", "csv", "markdown")
@@ -23,15 +23,15 @@ def _check_explain(_: click.Context, __: click.Parameter, value: str) -> str:
 @click.option("--top", type=click.IntRange(1, 50), default=6, show_default=True, help="Most plans to rank.")
 @click.option(
     "--within",
-    type=FiniteRange(0, 10),
+    type=ShareRange(0, 10),
     default=0.05,
     show_default=True,
     metavar="SHARE",
-    help="How much more than the best plan an alternative on an axis may cost: 0.05 is 5 %.",
+    help="How much more than the best plan an alternative on an axis may cost: 0.05 or 5%.",
 )
 @click.option(
     "--gap",
-    type=FiniteRange(0, 1),
+    type=ShareRange(0, 1),
     default=0.001,
     show_default=True,
     metavar="SHARE",
@@ -39,7 +39,7 @@ def _check_explain(_: click.Context, __: click.Parameter, value: str) -> str:
 )
 @click.option(
     "--max-gap",
-    type=FiniteRange(0),
+    type=ShareRange(0),
     default=None,
     metavar="SHARE",
     help="Exit 4 if the best plan's gap is larger than this.",
