@@ -28,7 +28,8 @@ def find_conflicts(compiled: Compiled, solver: Solver, options: SolveOptions) ->
     """The limits that an infeasible programme breaks at least, with the amounts in their units.
 
     The classes that nothing can serve, where there are any; else the elastic programme of the formulation, solved:
-    limits give way first, and requests go unserved only where no limit helps. Limits come with the classes that would
+    one family of limits alone where that suffices, then all limits, and requests go unserved only where no limit
+    helps. Limits come with the classes that would
     come short if all limits stayed. Granting all amounts makes the programme feasible, and no amount can be smaller
     while the others stay.
     Empty where that is not decided in the time of `options`.
@@ -37,7 +38,7 @@ def find_conflicts(compiled: Compiled, solver: Solver, options: SolveOptions) ->
     if hopeless:
         return hopeless
     options = replace(options, relative_gap=AMOUNT_GAP)
-    for families in (LIMITS, ELASTIC):
+    for families in (*_alone_enough(compiled, solver, options), LIMITS, ELASTIC):
         elastic = elastic_programme(compiled, families)
         answer = solver.solve(elastic.milp, options)
         if not isinstance(answer, Infeasible) and answer.values is not None:
@@ -50,6 +51,17 @@ def find_conflicts(compiled: Compiled, solver: Solver, options: SolveOptions) ->
                 for c in broken
             )  # fmt: skip
     return ()
+
+
+def _alone_enough(compiled: Compiled, solver: Solver, options: SolveOptions) -> list[tuple[str, ...]]:
+    """The family that suffices when it alone gives way, by the smallest relative amount; none, or one."""
+    stated = {row.family for row in compiled.milp.rows} | {"quota"}
+    found = []
+    for family in sorted((set(LIMITS) - set(PROMISES)) & stated):
+        answer = solver.solve(elastic_programme(compiled, (family,)).milp, options)
+        if not isinstance(answer, Infeasible) and answer.objective is not None:
+            found.append((answer.objective, family))
+    return [(min(found)[1],)] if found else []
 
 
 def _who_comes_short(compiled: Compiled, solver: Solver, options: SolveOptions) -> tuple[str, ...]:

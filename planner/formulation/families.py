@@ -49,12 +49,22 @@ def _cover(m: Milp, s: Sets, i: int, t: int, b: int) -> None:
         share = s.service_rate(i, t, b) / total
         terms = capacity_terms(m, s, i, t, 1.0 / total, most=share) + overflow_terms(m, s, i, t, b)
         m.row("serve_demand", (i, r, t, b), terms, lower=covered(m, i, t, b, share, share), scale=total)
+        _no_more_than_asked(m, s, i, t, b)
         hosted = m.column("hosted", (i, t, b))
         for r in s.active_classes[i] if hosted is not None else ():
             if (rate := s.rate(i, r, t, b)) > 0 and hosted is not None:
                 part = rate / s.top(i, r, t)
                 own = [*api_terms(m, s, i, r, t, b), (hosted, part)]
                 m.row("serve_demand", (i, r, t, b, "api"), own, lower=part, scale=s.top(i, r, t))
+
+
+def _no_more_than_asked(m: Milp, s: Sets, i: int, t: int, b: int) -> None:
+    """Σ_a api[r,a,τ,b] ≤ λ[r,τ,b], where several APIs could take more together."""
+    for r in s.active_classes[i]:
+        terms = api_terms(m, s, i, r, t, b)
+        if len(terms) > 1:
+            top = s.top(i, r, t)
+            m.row("api_volume", (i, r, t, b), terms, upper=s.rate(i, r, t, b) / top, scale=top)
 
 
 def overflow_terms(m: Milp, s: Sets, i: int, t: int, b: int) -> Terms:

@@ -134,6 +134,10 @@ class _Search(Generic[V]):
     reference: tuple[float, ...] = ()
     """A good solution of `programme`: where searches start."""
 
+    def __post_init__(self) -> None:
+        self.whole = self.programme
+        """Without the quick restriction: what proofs and baselines are about."""
+
     @property
     def columns(self) -> int:
         return len(self.programme.milp.variables)
@@ -390,6 +394,8 @@ class _Search(Generic[V]):
             self.found.append(entry)
         elif not decided:
             self.notes.append(f"{name}: nothing better was found in the time limit")
+        elif self.programme is not self.whole:
+            self.notes.append(f"{name}: nothing better was found")
         else:
             self.notes.append(
                 f"{name}: nothing better than the cheapest plan ({words.amount(axis, best.measures[axis])}) "
@@ -414,21 +420,30 @@ class _Search(Generic[V]):
                 return
             limit_s = self.share_s(len(BASELINES) - index + self.options.top)
             try:
-                answer = self.solve(f"baseline {name}", self.programme.only(bought), limit_s)
+                self.bases.append(self._best_baseline(name, bought, limit_s))
             except SolverError as error:
                 self.bases.append(Baseline(name, None, None, None, (str(error),)))
-                continue
-            self.bases.append(self._baseline(name, answer))
 
-    def _baseline(self, name: str, answer: Answer | None) -> Baseline[V]:
+    def _best_baseline(self, name: str, bought: tuple[PurchaseOption, ...], limit_s: float) -> Baseline[V]:
+        """The whole programme's answer, or the quick one's where time ran out and that is cheaper."""
+        stage = f"baseline {name}"
+        answer = self.solve(stage, self.whole.only(bought), limit_s)
+        best = self._baseline(name, answer, self.whole)
+        if isinstance(answer, Undecided) and self.programme is not self.whole:
+            other = self._baseline(name, self.solve(stage, self.programme.only(bought), limit_s), self.programme)
+            totals = [b.total_usd_per_month or math.inf for b in (best, other)]
+            best = other if totals[1] < totals[0] else best
+        return best
+
+    def _baseline(self, name: str, answer: Answer | None, programme: Rankable) -> Baseline[V]:
         if isinstance(answer, Infeasible):
-            short = self.programme.short_of(BASELINES[name])
+            short = programme.short_of(BASELINES[name])
             why = [f"nothing of the kind can serve {what}" for what in short]
             why = why or ["cannot serve every workload inside its promises and limits"]
             return Baseline(name, None, None, None, tuple(why))
         if answer is None or answer.values is None:
             return Baseline(name, None, None, None, ("not decided in the time limit",))
-        plan = self.programme.plan(answer.values[: self.columns])
+        plan = programme.plan(answer.values[: len(programme.milp.variables)])
         verdict = self.verify(plan)
         total = verdict.cost.total_usd_per_month
         return Baseline(name, plan, verdict, total, tuple(str(v) for v in verdict.violations))

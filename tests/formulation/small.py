@@ -85,9 +85,9 @@ def capability(
         accelerator=accelerator,
         tensor_parallel=size,
     )
-    rows = tuple(CapacityRow(name=f"row{j}", use=u) for j, u in enumerate(use))
     served = tuple(all(u[r] != float("inf") for u in use) for r in range(len(use[0])))
-    rows = tuple(CapacityRow(name=r.name, use=tuple(0.0 if v == float("inf") else v for v in r.use)) for r in rows)
+    finite = [tuple(0.0 if v == float("inf") else v for v in u) for u in use]
+    rows = tuple(CapacityRow(name=f"row{j}", use=u) for j, u in enumerate(finite))
     capacity = tuple(1 / max(r.use[i] for r in rows) if ok else 0.0 for i, ok in enumerate(served))
     memory = MemoryFit(
         usable_gib_per_gpu=70,

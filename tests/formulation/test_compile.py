@@ -337,3 +337,19 @@ def test_a_mixed_programme_hosts_all_where_one_class_has_no_api(child: SolverChi
     assert isinstance(found, Solved)
     assert found.objective == pytest.approx(80.0)
     assert best(child, part)[1].objective == pytest.approx(40.0 + 3.6 * 1.0)
+
+
+def test_head_room_buys_no_more_api_than_there_are_requests(child: SolverChild) -> None:
+    """Two APIs: more of both would count as head-room, but nobody sends a request twice."""
+    cls = request_class([2.0], apis=("big",))
+    second = api(cls, 0.001).model_copy(update={"api": "acme/small"})
+    p = pool("p", 1, {OD: 50.0})
+    asked = problem((730,), [service(cls)], [p], [candidate(capability(1, (1.0,)), p)], [api(cls, 0.001), second])
+    compiled = compile_milp(asked)
+    axis = axis_programme(compiled, Axis.MOST_HEADROOM)
+    found = child.solve(minimising(axis.milp, axis.expression), EXACT)
+    assert isinstance(found, Solved)
+    plan = compiled.plan(found.values[: len(compiled.milp.variables)], trim=False)
+    called = sum(r.req_per_s for u in plan.api for r in u.routes)
+    hosted = sum(r.req_per_s for d in plan.deployments for r in d.routes)
+    assert called + hosted == pytest.approx(2.0)

@@ -345,3 +345,23 @@ def test_compiled_programme_is_unchanged_by_ranking(child: SolverChild) -> None:
     before = (len(compiled.milp.variables), len(compiled.milp.rows), compiled.milp.objective())
     rank(programme, verifier(p), RankOptions(time_limit_s=30), child)
     assert (len(compiled.milp.variables), len(compiled.milp.rows), compiled.milp.objective()) == before
+
+
+def test_baselines_are_no_dearer_than_a_plan_of_their_own_kind(child: SolverChild) -> None:
+    """Two classes that two cheap configurations take one each: the mix would need a dearer one."""
+    a, b = request_class([2.0], "a"), request_class([2.0], "b")
+    never = float("inf")
+    p, q, r = (
+        pool("p", 1, {OD: 1.0}),
+        pool("q", 1, {OD: 1.0}, accelerator="Y"),
+        pool("r", 1, {OD: 9.0}, accelerator="Z"),
+    )
+    split = problem(
+        (730,), [service(a, b)], [p, q, r],
+        [candidate(capability(1, (0.5, never)), p), candidate(capability(1, (never, 0.5), accelerator="Y"), q),
+         candidate(capability(1, (0.25, 0.25), accelerator="Z"), r)],
+    )  # fmt: skip
+    found = ranked(child, split)
+    assert found.entries[0].total_usd_per_month == pytest.approx(2 * 730)
+    (on_demand,) = [x for x in found.baselines if x.name == "all_on_demand"]
+    assert on_demand.total_usd_per_month == pytest.approx(2 * 730)
