@@ -76,8 +76,9 @@ def api_break_evens(problem: Problem) -> tuple[Flip, ...]:
         if volume is None or not tariffs or volume.tokens_per_month <= 0 or volume.api_usd_per_month <= 0:
             continue
         fixed = problem.policy.ops_overhead.fixed_usd_per_month
-        flips.append(_volume_flip(service, volume, cheapest_crossing(tariffs, fixed, volume.api_usd_per_month)))
         hosting = cheapest_hosting(tariffs, fixed)
+        crossing = cheapest_crossing(tariffs, fixed, volume.api_usd_per_month)
+        flips.append(_volume_flip(service, volume, hosting, crossing))
         bills = api_bills(service, problem.demand.slices, problem.apis)
         for api, bill in sorted(bills.items(), key=lambda kv: (kv[1], kv[0]))[:MOST_APIS]:
             flips.append(_price_flip(service, api, bill, volume.tokens_per_month, hosting))
@@ -197,25 +198,35 @@ def _meet(tariff: Tariff, fixed: float, api: float) -> tuple[float, int] | None:
     return None
 
 
-def _volume_flip(service: Service, volume: Volume, crossing: Crossing | None) -> Flip:
+def _volume_flip(service: Service, volume: Volume, hosting: Hosting, crossing: Crossing | None) -> Flip:
+    """The verdict at today's volume, then the smallest volume at which machines cost no more than the API."""
     now = volume.tokens_per_month
-    api = " + ".join(volume.apis)
-    head = f"all by API ({api}): {volume.api_usd_per_month:,.0f} USD/month for {now / 1e6:,.0f} M tokens"
-    if crossing is None:
-        return Flip(
-            what="api_volume", service=service.id, at=None, unit="tokens/month", now=now,
-            text=f"{head}; no volume of this mix makes rented machines cheaper",
-        )  # fmt: skip
-    at = crossing.factor * now
-    side = "below" if crossing.factor > 1.0 else "above"
     return Flip(
-        what="api_volume", service=service.id, at=at, unit="tokens/month", now=now,
-        usd_per_month_at=crossing.usd_per_month,
-        text=(
-            f"{head}; break-even at {at / 1e6:,.0f} M tokens/month, where {crossing.instances} × {crossing.offer} "
-            f"costs the same {crossing.usd_per_month:,.0f} USD/month; today's volume is {side} it"
-        ),
+        what="api_volume", service=service.id, at=None if crossing is None else crossing.factor * now,
+        unit="tokens/month", now=now, usd_per_month_at=None if crossing is None else crossing.usd_per_month,
+        text=f"{_verdict(volume, hosting)}; {_first_crossing(now, crossing, volume, hosting)}",
     )  # fmt: skip
+
+
+def _verdict(volume: Volume, hosting: Hosting) -> str:
+    api, own = volume.api_usd_per_month, hosting.usd_per_month
+    side = "the API is cheaper" if api < own else "machines are cheaper" if own < api else "both cost the same"
+    return (
+        f"at today's volume, {volume.tokens_per_month / MILLION:,.0f} M tokens/month, {side}: all by API "
+        f"({' + '.join(volume.apis)}) {api:,.0f}, all on {hosting.instances} × {hosting.offer} {own:,.0f} USD/month"
+    )
+
+
+def _first_crossing(now: float, crossing: Crossing | None, volume: Volume, hosting: Hosting) -> str:
+    if crossing is None:
+        return "no volume of this mix makes rented machines cheaper"
+    text = (
+        f"machines first cost no more than the API at {crossing.factor * now / MILLION:,.0f} M tokens/month, where "
+        f"{crossing.instances} × {crossing.offer} costs the same {crossing.usd_per_month:,.0f} USD/month"
+    )
+    if crossing.factor <= 1.0 and volume.api_usd_per_month < hosting.usd_per_month:
+        text += "; above that, whole instances tip it to either side, today to the API"
+    return text
 
 
 def _price_flip(service: Service, api: str, bill: float, tokens: float, hosting: Hosting) -> Flip:

@@ -22,7 +22,8 @@ class Flip(Frozen):
     """A break-even: the value of something at which another choice becomes the cheaper one."""
 
     what: str
-    """`api_volume`: the volume at which an all-API bill equals the self-hosted one; `api_price`: the API price."""
+    """`api_volume`: the smallest volume at which an all-API bill equals the self-hosted one (machines come whole, so
+    above it either may be the cheaper one); `api_price`: the API price at which both bills are equal today."""
     service: str
     at: float | None
     """None: no value flips the choice."""

@@ -77,7 +77,22 @@ def test_break_even_is_the_volume_where_both_bills_are_equal() -> None:
     assert flip.at is not None
     assert flip.at == pytest.approx(flip.now * 2920 / 11016)
     assert flip.usd_per_month_at == pytest.approx(2920.0)
-    assert "today's volume is above it" in flip.text
+    assert flip.text.startswith("at today's volume, 8,262 M tokens/month, machines are cheaper: ")
+    assert "tip it" not in flip.text
+
+
+def test_verdict_is_of_todays_volume_even_above_the_first_crossing() -> None:
+    """One instance carries 0.4 of the volume and costs 2,920: with the API at 7,446 a month they meet at 0.392 of it.
+    All of it takes three instances, 8,760 USD: today the API is cheaper."""
+    apis = tuple(a.model_copy(update={"usd_per_request": 7446 / 5_508_000}) for a in sample.problem().apis)
+    flip, price, *_ = api_break_evens(sample.problem(apis=apis))
+    assert flip.at is not None
+    assert flip.at == pytest.approx(flip.now * 2920 / 7446)
+    assert flip.text.startswith("at today's volume, 8,262 M tokens/month, the API is cheaper: all by API ")
+    assert " 7,446, all on 3 × " in flip.text
+    assert "machines first cost no more than the API at 3,240 M tokens/month" in flip.text
+    assert flip.text.endswith("today to the API")
+    assert "which is below it" in price.text
 
 
 def test_api_price_at_which_hosting_costs_the_same() -> None:
