@@ -38,7 +38,39 @@ def core(problem: Problem) -> Problem:
     The bound that is proven on the core holds for the whole problem. What reviewers want to see beside the best plan
     (another accelerator, another law) is found by taking features away from the whole problem, see `without`.
     """
-    return reduce_seats(reduce_markets(problem))
+    return reduce_seats(reduce_markets(reduce_apis(problem)))
+
+
+def reduce_apis(problem: Problem) -> Problem:
+    """The problem without APIs that cost more per request than one without limits.
+
+    An API whose rate limits are unknown counts as unlimited in the programme, so for each class nothing dearer than
+    the cheapest such API is ever called. Ties fall to the smaller id. Not under `providers.max_count`, where calling a
+    dearer API of a provider that is used anyway may save a provider.
+    """
+    if problem.policy.providers.max_count is not None:
+        return problem
+    cheapest: dict[tuple[str, str], tuple[float, str]] = {}
+    for a in problem.apis:
+        if a.max_req_per_s is None and a.max_tok_per_min is None:
+            key = (a.service, a.request_class)
+            cheapest[key] = min(cheapest.get(key, (math.inf, "")), (a.usd_per_request, a.api))
+    kept, rejected = [], []
+    for a in problem.apis:
+        price, winner = cheapest.get((a.service, a.request_class), (math.inf, ""))
+        if (a.usd_per_request, a.api) <= (price, winner):
+            kept.append(a)
+            continue
+        check = Check(
+            check="dominated_by",
+            kind=CheckKind.POLICY,
+            needed=price,
+            had=a.usd_per_request,
+            unit="USD/request",
+            detail=f"{winner} serves the same requests for less",
+        )
+        rejected.append(Rejected(what=f"api {a.api} for {a.request_class}", service=a.service, checks=(check,)))
+    return problem.model_copy(update={"apis": tuple(kept), "rejected": (*problem.rejected, *rejected)})
 
 
 def reduce_markets(problem: Problem) -> Problem:
