@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from planner.errors import Interrupted, SolverError
 from planner.solve.capabilities import CAPABILITIES, Capability, check_capability
@@ -65,7 +65,7 @@ class SolverChild:
         self._count = 0
         self.ortools_version = ""
 
-    def __enter__(self) -> SolverChild:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
