@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 from pydantic import BaseModel, ConfigDict
 
@@ -61,6 +63,10 @@ class Check(Frozen):
     unit: str | None = None
     detail: str | None = None
     """One sentence for a person."""
+
+
+COUNTRY_ALIASES: Mapping[str, str] = MappingProxyType({"uk": "GB"})
+"""Spelling (lower-cased) of a country that everybody uses → its ISO code."""
 
 
 class KnownNames(Frozen):

@@ -9,7 +9,7 @@ from datetime import date
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from planner.base import KnownNames
+from planner.base import COUNTRY_ALIASES, KnownNames
 from planner.catalog.types import (
     Accelerator,
     ApiOffer,
@@ -227,6 +227,7 @@ class Catalog:
         countries |= {
             p.operator_jurisdiction.lower(): p.operator_jurisdiction for p in self.providers if p.operator_jurisdiction
         }
+        countries |= {alias: code for alias, code in COUNTRY_ALIASES.items() if code.lower() in countries}
         least: dict[str, float] = {}
         for trip in self.round_trips:
             least[trip.client_region] = min(trip.rtt_ms, least.get(trip.client_region, trip.rtt_ms))

@@ -152,7 +152,7 @@ def document_rows(data: object, file: str | None, table: Table, faults: list[Fau
             faults.append(Fault(code="C103", message=message, file=file, path=here, line=line))
             continue
         fields = {str(k): v for k, v in {**defaults, **item}.items()}
-        rows.append(RawRow(fields, file=file, line=line, path=here, lines=_field_lines(item)))
+        rows.append(RawRow(fields, file=file, line=line, path=here, lines=field_lines(item)))
     return rows
 
 
@@ -184,5 +184,6 @@ def _line(container: object, key: object) -> int | None:
     return int(data[key][0]) + 1
 
 
-def _field_lines(item: Mapping[object, object]) -> dict[str, int]:
+def field_lines(item: Mapping[object, object]) -> dict[str, int]:
+    """Key → 1-based line of a mapping, of the keys whose line ruamel kept."""
     return {str(k): line for k in item if (line := _line(item, k)) is not None}

@@ -20,12 +20,13 @@ its instance type, region and provider. `source` defaults to `overlay`, `as_of` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
+from planner.base import COUNTRY_ALIASES
 from planner.catalog.catalog import nearest
-from planner.catalog.files import RawRow, document_rows, expanded_size, load_yaml, read_text
+from planner.catalog.files import RawRow, document_rows, expanded_size, field_lines, load_yaml, read_text
 from planner.catalog.overlay_models import expand_model
 from planner.catalog.overlay_offers import add_api_provider, apply_discounts, expand_offer
 from planner.catalog.rows import Rows, build_rows, name_map, short
@@ -51,6 +52,8 @@ class Overlay:
     file: str | None
     base_dir: Path
     path: str
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """Line of each key where the reader knows it."""
 
 
 def read_overlay(
@@ -77,7 +80,7 @@ def read_overlay(
         message = f"overlay {given} must be a mapping of tables"
         faults.append(Fault(code="C103", message=message, path=where, file=given))
         return None
-    return _sound(Overlay({str(k): v for k, v in data.items()}, given, path.parent, ""), faults)
+    return _sound(Overlay({str(k): v for k, v in data.items()}, given, path.parent, "", field_lines(data)), faults)
 
 
 def _sound(overlay: Overlay, faults: list[Fault]) -> Overlay | None:
@@ -106,7 +109,8 @@ def apply_overlay(rows: Rows, overlay: Overlay, day: date, faults: list[Fault]) 
         rows[name] = rows[name] | build_rows(table, ready, faults)
         touched.add(name)
     if overlay.data.get("discounts") is not None:
-        raws = document_rows(overlay.data["discounts"], overlay.file, TABLES["offers"], faults, "discounts")
+        path = f"{overlay.path}.discounts" if overlay.path else "discounts"
+        raws = document_rows(overlay.data["discounts"], overlay.file, TABLES["offers"], faults, path)
         rows["offers"] = apply_discounts(rows, raws, day, faults)
         touched.add("offers")
     return touched
@@ -117,7 +121,8 @@ def _empty_replaced(rows: Rows, overlay: Overlay, faults: list[Fault]) -> set[st
 
     def fault(message: str, name: str, hint: str | None = None) -> None:
         path = ".".join(p for p in (overlay.path, name) if p)
-        faults.append(Fault(code="C102", message=message, path=path, file=overlay.file, help=hint))
+        line = overlay.lines.get(name)
+        faults.append(Fault(code="C102", message=message, path=path, line=line, file=overlay.file, help=hint))
 
     known = (*TABLES, *CONTROL)
     for name in overlay.data:
@@ -170,10 +175,10 @@ def _expander(
 def _canonical(names: Mapping[str, Mapping[str, str]], fields: Mapping[str, object]) -> dict[str, object]:
     """Fields with references by alias replaced by ids; unknown names stay (and are reported later)."""
     found = dict(fields)
-    for field, known in names.items():
-        value = found.get(field)
+    for name, known in names.items():
+        value = found.get(name)
         if isinstance(value, str):
-            found[field] = known.get(value.strip().lower(), value)
+            found[name] = known.get(value.strip().lower(), value)
     return found
 
 
@@ -184,7 +189,7 @@ def _wrapped(table: Table, fields: Mapping[str, object]) -> dict[str, object]:
     for name in ("country", "operator_jurisdiction"):
         value = found.get(name)
         if isinstance(value, str) and table.name != "round_trips":
-            found[name] = value.upper()
+            found[name] = COUNTRY_ALIASES.get(value.lower(), value.upper())
     return found
 
 

@@ -8,18 +8,24 @@ from datetime import date
 from planner.base import Confidence, PurchaseOption
 from planner.catalog.catalog import nearest
 from planner.catalog.files import RawRow
-from planner.catalog.rows import PRICED_OPTIONS, Rows, build_row, name_map, short
+from planner.catalog.rows import (
+    MACHINE_FIELDS,
+    OPERATOR_FIELDS,
+    PLACE_FIELDS,
+    PRICED_OPTIONS,
+    Rows,
+    build_row,
+    name_map,
+    short,
+)
 from planner.catalog.tables import TABLES, Key
 from planner.catalog.types import Accelerator, InstanceType, Offer, Provider, Region, Row
 from planner.errors import Fault
 
 Add = Callable[[str, Mapping[str, object]], Row | None]
 """Adds a row to a table; None where its values are wrong (recorded)."""
-PLACE_FIELDS = ("country", "zones")
-OPERATOR_FIELDS = ("operator_jurisdiction", "certifications", "marketplace")
-MACHINE_FIELDS = (
-    "accelerator", "accelerators", "interconnect", "tensor_parallel_domain", "network_gb_per_s", "vcpus", "memory_gib",
-)  # fmt: skip
+DISCOUNT_FIELDS = ("provider", "region", "instance_type", "accelerator")
+"""What a discount is matched by; beside them it has `options` and `fraction`."""
 
 
 def interconnect_of(accelerator: Accelerator, count: int) -> str:
@@ -198,18 +204,22 @@ def apply_discounts(rows: Rows, raws: Iterable[RawRow], day: date, faults: list[
         match = dict(raw.fields)
         fraction = match.pop("fraction", None)
         options = match.pop("options", None)
+        for field, table in (("accelerator", "accelerators"), ("provider", "providers")):
+            if isinstance(match.get(field), str):
+                match[field] = name_map(rows, table).get(str(match[field]).lower(), match[field])
         wanted = [options] if isinstance(options, str) else options
         if not isinstance(fraction, int | float) or not 0 < fraction < 1:
             message = f"fraction must be a number between 0 and 1, not {short(fraction)}"
             faults.append(raw.fault("C104", message, "fraction", "0.18 is 18 % off"))
             continue
-        unknown = sorted(set(match) - {"provider", "region", "instance_type", "accelerator"})
-        if unknown:
-            faults.append(raw.fault("C104", f"a discount has no field {unknown[0]!r}", unknown[0]))
+        if unknown := sorted(set(match) - set(DISCOUNT_FIELDS)):
+            message, hint = f"a discount has no field {unknown[0]!r}", _suggest(unknown[0], DISCOUNT_FIELDS)
+            faults.append(raw.fault("C104", message, unknown[0], hint))
             continue
-        if isinstance(match.get("accelerator"), str):
-            name = str(match["accelerator"])
-            match["accelerator"] = name_map(rows, "accelerators").get(name.lower(), name)
+        if odd := _unknown_of_discount(rows, match, wanted):
+            field, message, hint = odd
+            faults.append(raw.fault("C107" if field in match else "C104", message, field, hint))
+            continue
         hits = [(k, o) for k, o in offers.items() if isinstance(o, Offer) and _matches(rows, o, match, wanted)]
         if not hits:
             faults.append(
@@ -227,6 +237,34 @@ def apply_discounts(rows: Rows, raws: Iterable[RawRow], day: date, faults: list[
                 }
             )
     return offers
+
+
+def _unknown_of_discount(
+    rows: Rows, match: Mapping[str, object], options: object
+) -> tuple[str, str, str | None] | None:
+    """(field, message, help) of the first name of a discount that no offer has."""
+    for option in options if isinstance(options, Iterable) else ():
+        if str(option) not in PRICED_OPTIONS:
+            return "options", f"unknown purchase option {short(option)}", f"one of {', '.join(PRICED_OPTIONS)}"
+    known = {
+        "provider": name_map(rows, "providers"),
+        "accelerator": name_map(rows, "accelerators"),
+        "region": {str(getattr(r, "region", "")): str(getattr(r, "region", "")) for r in rows["regions"].values()},
+        "instance_type": {str(getattr(t, "name", "")): str(getattr(t, "name", "")) for t in
+                          rows["instance_types"].values()},
+    }  # fmt: skip
+    for field, value in match.items():
+        names = known[field]
+        if value not in names.values():
+            close = dict.fromkeys(names[n] for n in nearest(str(value), names))
+            hint = f"did you mean {' or '.join(close)}?" if close else None
+            return field, f"unknown {field.replace('_', ' ')} {short(value)} in a discount", hint
+    return None
+
+
+def _suggest(name: str, known: Iterable[str]) -> str | None:
+    close = nearest(name, known)
+    return f"did you mean {' or '.join(close)}?" if close else None
 
 
 def _matches(rows: Rows, offer: Offer, match: Mapping[str, object], options: object) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from types import MappingProxyType
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from planner.base import TERM_MONTHS, Confidence, PurchaseOption
+from planner.base import COUNTRY_ALIASES, TERM_MONTHS, Confidence, PurchaseOption
 from planner.catalog.catalog import nearest, spellings
 from planner.catalog.files import RawRow
 from planner.catalog.tables import TABLES, Key, Table
@@ -38,6 +39,16 @@ LEAST_PRICE = 1e-4
 SUPERSEDED = "superseded"
 COMPUTED_FLAGS = frozenset({SPOT_NOT_BELOW_ON_DEMAND, SUPERSEDED})
 PRICED_OPTIONS = tuple(o.value for o in PurchaseOption if o is not PurchaseOption.API)
+PLACE_FIELDS = ("country", "zones")
+OPERATOR_FIELDS = ("operator_jurisdiction", "certifications", "marketplace")
+MACHINE_FIELDS = (
+    "accelerator", "accelerators", "interconnect", "tensor_parallel_domain", "network_gb_per_s", "vcpus", "memory_gib",
+)  # fmt: skip
+PRICE_FIELDS = ("prices", "prices_per_accelerator", "price_usd_per_accelerator_hour", *PRICED_OPTIONS)
+WRITTEN_FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"offers": (*PLACE_FIELDS, *OPERATOR_FIELDS, *MACHINE_FIELDS, *PRICE_FIELDS), "models": ("config",)}
+)
+"""Table → what an overlay's row may have beside the fields of the table's own rows."""
 
 
 def build_rows(table: Table, raws: Iterable[RawRow], faults: list[Fault]) -> dict[Key, Row]:
@@ -113,7 +124,7 @@ def _fault_of(table: Table, raw: RawRow, detail: ErrorDetails) -> Fault:
         known = "every row says where it is from, when, and how sure it is" if code == "C109" else None
         return raw.fault(code, f"{table.noun} without {where}", name, known)
     if kind == "extra_forbidden":
-        close = nearest(name, table.row.model_fields)
+        close = nearest(name, (*table.row.model_fields, *WRITTEN_FIELDS.get(table.name, ())))
         hint = f"did you mean {' or '.join(close)}?" if close else None
         return raw.fault("C104", f"{table.noun} has no field {where!r}", name, hint)
     code = "C109" if name == "as_of" else "C108" if "price" in name or "usd" in name else "C104"
@@ -199,7 +210,8 @@ def expand_countries(rows: Rows) -> dict[Key, Row]:
         if given is None:
             found[key] = api
             continue
-        codes = tuple(sorted({c for name in given for c in groups.get(name.upper(), (name.upper(),))}))
+        named = (COUNTRY_ALIASES.get(name.lower(), name.upper()) for name in given)
+        codes = tuple(sorted({c for name in named for c in groups.get(name, (name,))}))
         found[key] = api if codes == given else api.model_copy(update={"countries": codes})
     return found
 

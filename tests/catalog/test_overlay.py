@@ -186,7 +186,13 @@ def test_own_model_from_a_config_beside_the_overlay(tmp_path: Path) -> None:
                       "price_usd_per_hour": 3}]}, "C104", "accelerators"),
         ({"profiles": [{"id": "mine", "weights": [1, 2, 3]}]}, "C104", "24 or 168"),
         ({"discounts": [{"provider": "aws", "fraction": 25}]}, "C104", "between 0 and 1"),
-        ({"discounts": [{"provider": "nobody", "fraction": 0.25}]}, "C107", "no offer"),
+        ({"discounts": [{"provider": "nobody", "fraction": 0.25}]}, "C107", "unknown provider 'nobody'"),
+        ({"discounts": [{"provider": "awss", "fraction": 0.25}]}, "C107", "did you mean aws"),
+        ({"discounts": [{"provider": "aws", "region": "eu-nowhere-1", "fraction": 0.2}]}, "C107", "unknown region"),
+        ({"discounts": [{"provider": "aws", "accelerator": "MI300X", "fraction": 0.2}]}, "C107", "no offer"),
+        ({"discounts": [{"provider": "aws", "acelerator": "L4", "fraction": 0.2}]}, "C104", "did you mean accelerator"),
+        ({"discounts": [{"options": ["ondemand"], "fraction": 0.2}]}, "C104", "one of on_demand"),
+        ({"offers": [{**ACME, "contry": "DE", "price_usd_per_hour": 3}]}, "C104", "did you mean country"),
         ({"apis": [{"provider": "x", "model": "y", "input_usd_per_mtok": 0,
                     "output_usd_per_mtok": 0}]}, "C108", "zero"),
         ({"spot_markets": [{"provider": "awz", "interruptions_per_up_hour": 0.1, "availability": 0.9}]}, "C107", "aws"),
@@ -209,6 +215,28 @@ def test_faults_of_an_overlay_file_have_a_line(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(text, encoding="utf-8")
     fault = fault_of("own.yaml", base_dir=tmp_path)
     assert (fault.code, fault.file, fault.line) == ("C108", "own.yaml", 4)
+
+
+def test_faults_of_an_overlay_file_have_the_line_of_an_unknown_table_and_discount(tmp_path: Path) -> None:
+    text = "ofers: []\ndiscounts:\n  - provider: awss\n    fraction: 0.1\n"
+    (tmp_path / "own.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_catalog(overlays=["own.yaml"], base_dir=tmp_path)
+    assert [(f.code, f.file, f.line) for f in caught.value.faults] == [("C102", "own.yaml", 1), ("C107", "own.yaml", 3)]
+
+
+def test_faults_of_a_discount_that_is_written_inline_have_its_path() -> None:
+    fault = fault_of({"discounts": [{"provider": "awss", "fraction": 0.1}]})
+    assert fault.path == "catalog.overlays[0].discounts[0].provider"
+
+
+def test_a_discount_takes_aliases_and_the_united_kingdom_has_two_codes() -> None:
+    found = overlaid({"discounts": [{"provider": "AWS", "fraction": 0.5}], "offers": [
+        {**ACME, "country": "UK", "price_usd_per_hour": 30}]})  # fmt: skip
+    assert any("50.0% discount" in o.source for o in found.offers if o.provider == "aws")
+    region = found.region("acme", "eu-1")
+    assert region is not None and region.country == "GB"
+    assert found.known_names().countries["uk"] == "GB"
 
 
 def test_overlays_that_are_no_overlays(tmp_path: Path) -> None:
