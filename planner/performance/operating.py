@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 TINY_RATE = 1e-30
 MARGIN = 1.0 - 1e-9
 """Keeps the operating point just inside rows that are written as quotients."""
+MOST_TRIALS = 16
+"""Most operating points that are tried for classes that share replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +148,26 @@ def joint_tpot(x: Inputs, alone: Array, candidates: Array) -> Array:
     """One operating TPOT for all classes `[configuration, 1]`: of the classes' own, the one that costs least.
 
     The cost of a TPOT is the worst class's loss against its capacity `alone`; a TPOT at which first tokens of the mix
-    cannot be kept comes last. 0 where no class has one.
+    cannot be kept comes last. 0 where no class has one. Each trial costs a pass over all classes, so of many classes
+    only `MOST_TRIALS` are tried, evenly spread from the smallest TPOT to the largest: any of them is safe.
     """
     best = np.zeros((candidates.shape[0], 1))
     least = np.full(best.shape, np.inf)
-    for r in range(candidates.shape[1]):
-        tpot = candidates[:, r : r + 1]
+    for tpot in _trials(candidates):
         cost = _cost(x, alone, tpot)
         better = (tpot > 0) & ((cost < least) | (best == 0))
         best, least = np.where(better, tpot, best), np.where(better, cost, least)
     return best
+
+
+def _trials(candidates: Array) -> list[Array]:
+    """Different columns `[configuration, 1]` of the candidates, at most MOST_TRIALS."""
+    columns = np.unique(candidates, axis=1, return_index=True)[1]
+    if len(columns) <= MOST_TRIALS:
+        return [candidates[:, r : r + 1] for r in sorted(columns)]
+    ordered = np.sort(candidates, axis=1)
+    spread = np.linspace(0, ordered.shape[1] - 1, MOST_TRIALS).round().astype(int)
+    return [ordered[:, r : r + 1] for r in spread]
 
 
 def _cost(x: Inputs, alone: Array, tpot: Array) -> Array:
