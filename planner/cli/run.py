@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,6 +118,11 @@ def default_time_limit_s(services: int) -> float:
     return min(300.0, 20.0 + 10.0 * (services - 1))
 
 
+def left_of(limit_s: float, spent_s: float) -> float:
+    """What preparing leaves of a time limit for solving and ranking, at least half of it."""
+    return max(0.5 * limit_s, limit_s - spent_s)
+
+
 def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: ProgressLine) -> Outcome:
     """The part of `solve_spec` after reading."""
     from planner.candidates.build import build_problem
@@ -126,6 +132,7 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
     from planner.solve.ranking import RankOptions
     from planner.verify.verify import Verifier
 
+    started = time.monotonic()
     limit_s = options.time_limit_s or default_time_limit_s(len(loaded.demand.services))
     options = replace(options, time_limit_s=limit_s)
     line.stage("enumerating candidates")
@@ -137,8 +144,8 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
         programme,
         Verifier(loaded.spec, loaded.catalog, loaded.demand).verify,
         RankOptions(
-            engine=options.solver, time_limit_s=limit_s, relative_gap=options.gap, seed=options.seed,
-            top=options.top, within=options.within,
+            engine=options.solver, time_limit_s=left_of(limit_s, time.monotonic() - started),
+            relative_gap=options.gap, seed=options.seed, top=options.top, within=options.within,
         ),
         child,
         _reporter(line),

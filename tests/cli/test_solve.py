@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from planner.cli.run import left_of
+
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = Path(__file__).with_name("one_h100.yaml")
 
@@ -50,6 +52,10 @@ def test_same_input_gives_the_same_bytes(solved: Path, planner) -> None:
     ran = planner("solve", str(SPEC), "--format", "json")
     assert ran.code == 0
     assert ran.out == solved.read_text()
+
+
+def test_time_limit_includes_what_preparing_takes() -> None:
+    assert [left_of(20.0, spent) for spent in (0.0, 2.0, 10.0, 500.0)] == [20.0, 18.0, 10.0, 10.0]
 
 
 def test_standard_input_is_read(planner_process, tmp_path: Path) -> None:
