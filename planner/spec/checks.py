@@ -48,7 +48,7 @@ LARGEST_P95_TO_MEAN = 19.0
 def check_traffic(reading: Reading) -> None:
     """One way to say how much, one to say how long, and the two agree."""
     ways = reading.given(*WAYS)
-    if not ways:
+    if not ways and not reading.meant(*WAYS):
         help_ = f"give one of {', '.join(WAYS[:-1])}"
         reading.fault("S205", "traffic does not say how much", reading.owner, help_)
     for extra in ways[1:]:
@@ -105,6 +105,8 @@ def _check_lengths(reading: Reading, ways: tuple[str, ...]) -> None:
         _check_shares(reading)
     elif len(lengths) < 2 and ways and not set(ways) & {*VOLUMES, "trace"}:
         missing = " and ".join(k for k in LENGTHS if k not in lengths)
+        if reading.meant(*LENGTHS, "classes"):
+            return
         help_ = "give input_tokens and output_tokens, or classes"
         reading.fault("S205", f"traffic does not say how long requests are: {missing} is missing", reading.owner, help_)
 
@@ -118,7 +120,8 @@ def _check_shares(reading: Reading) -> None:
         return
     total = math.fsum(c.share for c in classes)
     if abs(total - 1.0) > 1e-6:
-        help_ = f"they add up to {total:.6g}"
+        change = "smaller" if total > 1.0 else "larger"
+        help_ = f"the shares add up to {total:.6g}; make one of them {change} by {abs(total - 1.0):.6g}"
         reading.fault("S209", "the shares of classes must add up to 1", reading.key_place("classes"), help_)
     _unique(reading, "classes", "class")
 

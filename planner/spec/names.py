@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from planner.base import KnownNames
+from planner.spec.countries import COUNTRY_CODES
 
 _OWN_NAME = re.compile(r"\w(?:[\w .\-]*\w)?")
 LONGEST_NAME = 80
@@ -67,6 +68,27 @@ def suggestions(text: str, table: Mapping[str, str], count: int = 2) -> list[str
 
 _FEW = 16
 """Up to so many names are listed in full."""
+
+
+def squeezed(text: str) -> str:
+    """Letters and digits alone, lower-cased: `ISO/IEC 27001` and `iso-27001` are both `iso27001`."""
+    return re.sub(r"[\W_]", "", text.lower()).replace("isoiec", "iso")
+
+
+def find_name(kind: str, text: str, table: Mapping[str, str]) -> str | None:
+    """The canonical name that `text` means; certifications are known however their parts are separated."""
+    found = table.get(text.lower())
+    if found is None and kind == "certifications":
+        return {squeezed(spelling): name for spelling, name in table.items()}.get(squeezed(text))
+    return found
+
+
+def country_help(text: str, table: Mapping[str, str]) -> str | None:
+    """The code of a country that was written as a name; else as for any other name."""
+    code = COUNTRY_CODES.get(text.lower())
+    if code is not None and code.lower() in table:
+        return f"did you mean {table[code.lower()]}?"
+    return name_help(text, table) or "countries are ISO codes such as DE, groups are such as EU or EEA"
 
 
 def name_help(text: str, table: Mapping[str, str]) -> str | None:

@@ -120,6 +120,7 @@ _NUMBER = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _RATE = re.compile(r"(?P<multiple>[kKMGBT]?)\s*(?P<what>req|requests?|tok|tokens?|)\s*(?:/|per )\s*(?P<per>[a-z]+)")
+_OTHER_MONEY = re.compile(r"[€£¥₹]|(?:EUR|GBP|CHF|JPY|CNY|RMB|INR|SEK|NOK|DKK|PLN|CZK|CAD|AUD|SGD)\b|\beuros?\b", re.I)
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9_]+(?![0-9.eExX_])")
 _SEPARATORS = "write 1500, 1_500 or 1,500; the decimal sign is a point"
 
@@ -171,6 +172,8 @@ def parse_number(text: str, unit: Unit = Unit.COUNT) -> float:
     if money:
         text = re.sub(r"^([-+]?)(?:\$|USD\s*)", r"\1", text)
         text = re.sub(r"\s*(?:USD|\$)$", "", text)
+        if _OTHER_MONEY.search(text):
+            raise QuantityError(f"is not in USD: {_shown(text)}", f"amounts are in USD: write {EXAMPLES[unit]}")
     elif "$" in text or text.upper().endswith("USD"):
         raise QuantityError("is not an amount of money", f"write {EXAMPLES[unit]}")
     _refuse_traps(text)

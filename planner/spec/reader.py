@@ -15,7 +15,16 @@ from typing import Final, Literal
 from planner.base import Frozen, KnownNames
 from planner.errors import Fault
 from planner.spec.compose import make_fault
-from planner.spec.names import KINDS, LONGEST_NAME, is_file_name, is_usable_name, known_table, name_help
+from planner.spec.names import (
+    KINDS,
+    LONGEST_NAME,
+    country_help,
+    find_name,
+    is_file_name,
+    is_usable_name,
+    known_table,
+    name_help,
+)
 from planner.spec.nodes import Entry, Node, Place, Scalar, is_null, to_plain
 from planner.spec.nodes import Mapping as MappingNode
 from planner.spec.nodes import Sequence as SequenceNode
@@ -54,10 +63,16 @@ class Reading:
     what: str
     values: dict[str, object]
     """Key → value of the fields that were given and are sound."""
+    misspelt: set[str] = field(default_factory=set)
+    """Keys that unknown keys of this mapping are taken for."""
 
     def given(self, *keys: str) -> tuple[str, ...]:
         """Those of the keys that the file gives with a value, sound or not."""
         return tuple(k for k in keys if self.node.get(k) is not None)
+
+    def meant(self, *keys: str) -> bool:
+        """Whether an unknown key is taken for one of these: that is said once, not as a missing field as well."""
+        return not self.misspelt.isdisjoint(keys)
 
     def key_place(self, key: str) -> Place:
         """Where a key stands; the owner's place if it is not there."""
@@ -181,11 +196,11 @@ class Reader:
 
     def _known(self, kind: str, text: str, node: Scalar, what: str) -> object:
         table = known_table(self.names, kind)
-        found = table.get(text.lower()) if table or kind != "certifications" else text
+        found = find_name(kind, text, table) if table or kind != "certifications" else text
         if found is None and kind == "profiles" and is_file_name(text):
             return INVALID  # refused as not supported, by the rule of traffic
         if found is None:
-            hint = name_help(text, table)
+            hint = country_help(text, table) if kind == "countries" else name_help(text, table)
             if kind == "models" and self.names and text.lower() in self.names.apis:
                 hint = "that is an API model: name an open model here, and list this one under api_equivalents"
             self.fault("S301", f"unknown {KINDS[kind]} {_short(text)} in {what}", node.place, hint)
@@ -243,9 +258,10 @@ class Reader:
         stand_in = self.stand_ins.get(shape.model)
         complete = stand_in is not None and node.get(stand_in) is not None
         missing = [f for k, f in fields_of(shape.model).items() if f.required and node.get(k) is None and not complete]
-        if missing:
-            hint = missing[0].description if len(missing) == 1 else None
-            keys = tuple("model" if f.key == "models" else f.key for f in missing)
+        said = [f for f in missing if not reading.meant(f.key)]
+        if said:
+            hint = said[0].description if len(said) == 1 else None
+            keys = tuple("model" if f.key == "models" else f.key for f in said)
             self.fault("S205", f"{what} needs {_and(keys)}", owner, hint)
         check = self.checks.get(shape.model)
         if check:
@@ -262,7 +278,7 @@ class Reader:
                 if not is_null(entry.value):
                     refused[entry.key](reading)
             elif entry.key not in known:
-                self._unknown_key(entry, reading.what, (*known, *refused))
+                self._unknown_key(entry, reading, (*known, *refused))
             elif not is_null(entry.value):
                 self._read_field(known[entry.key], entry, reading)
 
@@ -271,25 +287,35 @@ class Reader:
         if value is not INVALID:
             reading.values[entry.key] = value
 
-    def _unknown_key(self, entry: Entry, what: str, known: tuple[str, ...]) -> None:
-        hint = self._key_help(entry, what, known)
-        if entry.key_place not in self.unknown:  # inherited from defaults: said there
+    def _unknown_key(self, entry: Entry, reading: Reading, known: tuple[str, ...]) -> None:
+        hint = self._key_help(entry, reading.what, known)
+        reading.misspelt.update(_near_keys(entry.key.lower(), known))
+        if entry.key_place in self.unknown:  # inherited from defaults: said there
+            self.noted += 1
+        else:
             self.unknown.add(entry.key_place)
-            self.fault("S201", f"unknown field {_short(entry.key)} in {what}", entry.key_place, hint)
+            self.fault("S201", f"unknown field {_short(entry.key)} in {reading.what}", entry.key_place, hint)
 
     def _key_help(self, entry: Entry, what: str, known: tuple[str, ...]) -> str:
         key = entry.key.lower()
-        near = [k for k in known if k.startswith(f"{key}_") or key.startswith(f"{k}_")][:3]
-        if key in self.homes and not near:
+        if key in self.homes and not _longer_or_shorter(key, known):
             return f"{key} belongs to {self.homes[key]}"
-        near = near or difflib.get_close_matches(key, known, n=2, cutoff=0.6)
-        if near:
+        if near := _near_keys(key, known):
             return f"did you mean {' or '.join(near)}?"
         if key.isdigit() and is_null(entry.value):
             return "inside { } a comma ends the value: write 1_000_000, or put the number into quotes"
         if ":" in key and is_null(entry.value):
             return "put a space after the colon"
         return f"{what} takes {', '.join(known)}"
+
+
+def _longer_or_shorter(key: str, known: tuple[str, ...]) -> list[str]:
+    return [k for k in known if k.startswith(f"{key}_") or key.startswith(f"{k}_")][:3]
+
+
+def _near_keys(key: str, known: tuple[str, ...]) -> list[str]:
+    """The known keys that an unknown one is taken for."""
+    return _longer_or_shorter(key, known) or difflib.get_close_matches(key, known, n=2, cutoff=0.6)
 
 
 _ITEMS: Mapping[str, str] = MappingProxyType(
