@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from planner.catalog import query
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.catalog.check import Finding
+from planner.catalog.names import NAME_LISTS, name_rows, near
 from planner.errors import Fault, InputError
 from planner.report.flat import Cell, csv_text, markdown_text
 from planner.report.numbers import dump_json
@@ -32,9 +33,7 @@ def list_rows(catalog: Catalog, table: str, conditions: Sequence[tuple[str, str]
 
     Raises InputError (U105) for a field that the table lacks.
     """
-    columns, cells = query.rows_of(catalog, table)
-    found = [dict(zip(columns, row, strict=True)) for row in cells]
-    fields = [c | r.model_dump(mode="json") for c, r in zip(found, getattr(catalog, table), strict=True)]
+    found, fields = _rows_and_fields(catalog, table)
     for field, value in conditions:
         known = fields[0] if fields else {field: None}
         if field not in known:
@@ -45,9 +44,52 @@ def list_rows(catalog: Catalog, table: str, conditions: Sequence[tuple[str, str]
     return found
 
 
+def _rows_and_fields(catalog: Catalog, table: str) -> tuple[list[dict[str, Cell]], list[dict[str, object]]]:
+    """The rows of a table as columns, and all that they may be filtered by."""
+    if table in NAME_LISTS:
+        names = name_rows(catalog, table)
+        many: list[dict[str, object]] = [
+            {k: v.split("; ") if k == "groups" and isinstance(v, str) else v for k, v in r.items()} for r in names
+        ]
+        return list(names), many
+    columns, cells = query.rows_of(catalog, table)
+    found = [dict(zip(columns, row, strict=True)) for row in cells]
+    fields = [{**c, **r.model_dump(mode="json")} for c, r in zip(found, getattr(catalog, table), strict=True)]
+    return found, fields
+
+
+def empty_hint(catalog: Catalog, table: str, conditions: Sequence[tuple[str, str]]) -> str | None:
+    """Why no row fits the conditions: the first value that no row has, with the nearest ones that rows have.
+
+    None where there are no conditions.
+    """
+    _, fields = _rows_and_fields(catalog, table)
+    for field, value in conditions:
+        shown = {str(v).lower(): str(v) for row in fields for v in _listed(row.get(field)) if v is not None}
+        canonical = _canonical(catalog, field, value)
+        if {value.lower(), canonical.lower()} & shown.keys():
+            continue
+        close = near(value, shown) or near(value, _spellings(catalog, field))
+        help_ = f"; did you mean {' or '.join(close)}?" if close else ""
+        if canonical.lower() != value.lower():
+            help_ = f" ({value} is {canonical})"
+        return f"no row of {table} has {field}={value}{help_}"
+    if not conditions:
+        return None
+    return f"rows of {table} have each of these values, but no row has all of them"
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _spellings(catalog: Catalog, field: str) -> dict[str, str]:
+    known = catalog.known_names()
+    return dict(getattr(known, f"{field}s", {}))
+
+
 def _values(value: object) -> set[str]:
-    many = value if isinstance(value, list | tuple) else [value]
-    return {str(v).lower() for v in many}
+    return {str(v).lower() for v in _listed(value)}
 
 
 def _canonical(catalog: Catalog, field: str, value: str) -> str:
@@ -64,12 +106,13 @@ def rows_text(table: str, rows: Rows, format_: str, colour: bool = False) -> str
     """Rows of one table in a format."""
     if format_ == "json":
         return dump_json(list(rows))
-    columns = tuple(rows[0]) if rows else query.COLUMNS[table] + query.PROVENANCE
+    all_columns = NAME_LISTS[table] if table in NAME_LISTS else query.COLUMNS[table] + query.PROVENANCE
+    columns = tuple(rows[0]) if rows else all_columns
     if format_ == "csv":
         return csv_text(columns, rows)
     if format_ == "markdown":
         return markdown_text(columns, rows)
-    shown = SHOWN.get(table, query.COLUMNS[table])
+    shown = SHOWN.get(table) or NAME_LISTS.get(table) or query.COLUMNS[table]
     return _grid(shown, rows, colour) + f"{len(rows):,} row{'s' if len(rows) != 1 else ''}\n"
 
 
@@ -83,7 +126,8 @@ def tables_text(catalog: Catalog, tables: Sequence[str], format_: str, colour: b
         return csv_text(("table", "rows"), cells)
     if format_ == "markdown":
         return markdown_text(("table", "rows"), cells)
-    return f"{catalog.name}, as of {catalog.as_of}\n" + _grid(("table", "rows"), cells, colour)
+    more = f"other names that a spec may use: planner catalog list {' | '.join(NAME_LISTS)}\n"
+    return f"{catalog.name}, as of {catalog.as_of}\n" + _grid(("table", "rows"), cells, colour) + more
 
 
 def _grid(columns: Sequence[str], rows: Rows, colour: bool) -> str:

@@ -201,6 +201,7 @@ class Reader:
             return INVALID  # refused as not supported, by the rule of traffic
         if found is None:
             hint = country_help(text, table) if kind == "countries" else name_help(text, table)
+            hint = hint or f"`planner catalog list {kind}` shows every known name"
             if kind == "models" and self.names and text.lower() in self.names.apis:
                 hint = "that is an API model: name an open model here, and list this one under api_equivalents"
             self.fault("S301", f"unknown {KINDS[kind]} {_short(text)} in {what}", node.place, hint)

@@ -48,6 +48,46 @@ def test_filter_without_a_value_is_bad_usage(planner) -> None:
     assert planner("catalog", "list", "offers", "--where", "accelerator").code == 2
 
 
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("accelerator=H1OO", "did you mean H100"),
+        ("accelerator=H100-SMX", "did you mean H100-SXM"),
+        ("provider=exoscal", "did you mean exoscale?"),
+        ("country=XX", "no row of offers has country=XX"),
+    ],
+)
+def test_value_that_no_row_has_is_answered_with_near_ones(planner, condition: str, said: str) -> None:
+    ran = planner("catalog", "list", "offers", "--where", condition)
+    assert ran.code == 0
+    assert ran.out.endswith("0 rows\n")
+    assert said in ran.err
+
+
+def test_values_that_no_row_has_together_are_told_from_unknown_ones(planner) -> None:
+    ran = planner("catalog", "list", "offers", "--where", "provider=exoscale", "--where", "provider=aws")
+    assert "no row has all of them" in ran.err
+    assert planner("catalog", "list", "offers", "--where", "provider=exoscale").err == ""
+
+
+def test_countries_are_listed_with_their_names_and_groups(planner) -> None:
+    rows = {r["id"]: r for r in json.loads(planner("catalog", "list", "countries", "--format", "json").out)}
+    assert rows["DE"]["name"] == "Germany"
+    assert "EU" in rows["DE"]["groups"].split("; ")
+    assert rows["DE"]["regions"] > 0
+    assert rows["EU"]["name"].startswith("group of 27 countries")
+    members = json.loads(planner("catalog", "list", "countries", "--where", "groups=DACH", "--format", "json").out)
+    assert [r["id"] for r in members] == ["AT", "CH", "DE"]
+
+
+@pytest.mark.parametrize("table", ["countries", "client_regions", "certifications"])
+@pytest.mark.parametrize("format_", ["table", "json", "csv", "markdown"])
+def test_lists_of_names_are_listed_in_every_format(planner, table: str, format_: str) -> None:
+    assert len(planner("catalog", "list", table, "--format", format_).out.splitlines()) > 3
+    assert planner("catalog", "list", table, "--format", format_, "--where", "id=nothing").code == 0
+    assert table in planner("catalog", "list").out
+
+
 @pytest.mark.parametrize("name", ["H100-SXM", "h100-80gb", "A100-80GB-SXM", "vllm", "fp8", "aws"])
 def test_show_finds_ids_and_aliases(planner, name: str) -> None:
     tree = json.loads(planner("catalog", "show", name, "--format", "json").out)

@@ -19,6 +19,7 @@ TABLES = (
     "accelerators", "instance_types", "offers", "providers", "regions", "models", "precisions", "engines", "support",
     "apis", "profiles", "spot_markets", "round_trips", "groups",
 )  # fmt: skip
+NAMES = ("countries", "client_regions", "certifications")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -42,7 +43,7 @@ def _load(path: str | None, overlays: tuple[str, ...]) -> Catalog:
 
 
 @catalog.command("list", cls=PlannerCommand)
-@click.argument("table", required=False, type=click.Choice(TABLES), metavar="[TABLE]")
+@click.argument("table", required=False, type=click.Choice(TABLES + NAMES), metavar="[TABLE]")
 @click.option("--where", "filters", multiple=True, metavar="FIELD=VALUE",
               help="Only rows whose field has this value, e.g. accelerator=H100-SXM (or an alias).")  # fmt: skip
 @source_options
@@ -54,17 +55,22 @@ def list_(
     """List the rows of a table, or the tables with their sizes.
 
     TABLE is one of accelerators, instance_types, offers, providers, regions, models, precisions, engines, support,
-    apis, profiles, spot_markets, round_trips, groups.
+    apis, profiles, spot_markets, round_trips, groups; or of the names that a spec may use besides: countries (and
+    groups of them), client_regions, certifications.
     """
-    from planner.report.catalog import list_rows, rows_text, tables_text
+    from planner.report.catalog import empty_hint, list_rows, rows_text, tables_text
 
     cat = _load(path, overlays)
     colour = output == "-" and stdout_is_terminal()
     if table is None:
         write_result(tables_text(cat, TABLES, format_, colour), output)
         return
-    rows = list_rows(cat, table, [_pair(f) for f in filters])
+    conditions = [_pair(f) for f in filters]
+    rows = list_rows(cat, table, conditions)
     write_result(rows_text(table, rows, format_, colour), output)
+    hint = None if rows else empty_hint(cat, table, conditions)
+    if hint:
+        click.echo(f"note: {hint}", err=True)
 
 
 def _pair(text: str) -> tuple[str, str]:
