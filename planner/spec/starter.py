@@ -32,6 +32,7 @@ workloads:
     sovereignty:
       countries: [EU]                    # where data may be processed
       operator_jurisdictions: [EU]       # whose law the operator is under
+      # certifications: [iso27001]       # required of the provider or API
     resilience:
       spare: {{count: 1, domain: replica}} # one replica may fail at the peak
     purchase:
@@ -43,6 +44,18 @@ policy:
   # quotas:
   #   - {{match: {{provider: scaleway}}, unit: accelerators, limit: 16}}
   # providers: {{deny: [vast-ai]}}
+
+# catalog:
+#   overlays:                            # own prices, discounts and models: files, or written here
+#     - offers:                        # prices in USD per machine and hour
+#         - {{provider: acme, region: eu-1, country: DE, operator_jurisdiction: DE, certifications: [iso27001],
+#            accelerator: H100-SXM, accelerators: 8, prices: {{on_demand: 20.0, reserved_1y: 16.0}}}}
+#       discounts:
+#         - {{provider: scaleway, options: [on_demand], fraction: 0.1}}
+
+# measured:                              # one replica inside its promises; trusted before any estimate
+#   - {{model: llama-3.3-70b-instruct, accelerator: H100-SXM, tensor_parallel: 2, precision: fp8,
+#      prefill_tok_per_s: 11000, decode_tok_per_s: 2500}}
 """
 
 _YAML_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
