@@ -165,7 +165,7 @@ class Slo(Frozen):
     tpot_p99_ms: Positive | None = None
     """time per output token at the 99th percentile, in milliseconds, e.g. 40"""
     client_region: ClientRegionName | None = None
-    """Adds the network round trip to TTFT."""
+    """Where the clients are, e.g. eu-west: adds the network round trip to TTFT. Default: none."""
 
     def limit(self, metric: Literal["ttft", "tpot"]) -> tuple[Percentile, float] | None:
         """(percentile, limit in ms) promised for the metric, or None."""
@@ -180,11 +180,11 @@ class Sovereignty(Frozen):
     """Where, and under whose law, data may be processed."""
 
     countries: tuple[CountryName, ...] | None = None
-    """Where data may be processed: country codes and groups (EU, EEA, US, …). None: anywhere."""
+    """Where data may be processed: country codes and groups (EU, EEA, US, …). Default: anywhere."""
     operator_jurisdictions: tuple[CountryName, ...] | None = None
-    """Whose law the operator may be under. None: any."""
+    """Whose law the operator may be under. Default: any."""
     certifications: tuple[CertificationName, ...] = ()
-    """Required of the provider or API."""
+    """Required of the provider or API, e.g. [iso27001, soc2]; one that is not known counts as not held."""
 
 
 class SpareDomain(StrEnum):
@@ -210,7 +210,7 @@ class Resilience(Frozen):
     spare: Spare | None = None
     """Spare capacity. Default: none."""
     survive_loss_of: tuple[Literal["zone", "region", "provider", "spot"], ...] = ()
-    """What may be lost as a whole."""
+    """What may be lost as a whole. Default: nothing."""
     serve_fraction: Fraction = 1.0
     """Share of demand that must still be served after such a loss."""
 
@@ -221,7 +221,7 @@ class Purchase(Frozen):
     options: tuple[PurchaseOption, ...] = tuple(PurchaseOption)
     """How capacity may be paid for. Default: every way."""
     max_spot_share: Fraction | None = None
-    """Default 0.5 with an SLO, 1.0 without."""
+    """Most of a workload's requests that spot serves. Default: 0.5 with an SLO, 1 without."""
 
 
 class WorkloadKind(StrEnum):
@@ -246,7 +246,7 @@ class Workload(Frozen):
     kind: WorkloadKind = WorkloadKind.ONLINE
     """online: requests with promises; batch: a volume per day."""
     models: Annotated[tuple[ModelName, ...], Field(min_length=1)]
-    """Acceptable models (`model: x` is read as `models: [x]`); canonical catalog ids once `load_spec` is done."""
+    """Acceptable models; `model: x` is read as `models: [x]`."""
     precisions: Annotated[tuple[PrecisionName, ...], Field(min_length=1)] | None = None
     """Acceptable weight precisions. Default: the checkpoint's native one and fp8; 4 bit and below only when listed."""
     kv_precisions: Annotated[tuple[PrecisionName, ...], Field(min_length=1)] = ("bf16",)
@@ -262,7 +262,7 @@ class Workload(Frozen):
     api_equivalents: tuple[ApiName, ...] = ()
     """API models that may stand in. Default: none."""
     tenancy: Tenancy = Tenancy.SHARED
-    """Whether workloads with the same model and rules share replicas."""
+    """Whether workloads with the same model and rules may share replicas."""
     traffic: Traffic
     """How much, and how long the requests are."""
     slo: Slo = Slo()
@@ -330,18 +330,18 @@ class Quota(Frozen):
     )
     """Ways to buy that count. Default: all but owned."""
     limit: Annotated[float, Field(ge=0)] | Literal["unknown"]
-    """0 = none may be bought; `unknown` is no limit but is flagged as a risk."""
+    """Most of that unit at once; 0 = none may be bought; `unknown` is no limit but is flagged as a risk."""
 
 
 class ProviderPolicy(Frozen):
     """Which providers may be used, and how many."""
 
     allow: Annotated[tuple[ProviderName, ...], Field(min_length=1)] | None = None
-    """Only these providers. Default: all."""
+    """Only these providers. Default: all but those that sell hardware to own (`on-prem`)."""
     deny: tuple[ProviderName, ...] = ()
     """None of these providers."""
     max_count: Count | None = None
-    """At most so many different providers (clouds and API providers together)."""
+    """At most so many different providers (clouds and API providers together). Default: no limit."""
 
 
 class Estimator(StrEnum):
@@ -360,7 +360,7 @@ class SpotModel(StrEnum):
 
 
 class SpotPolicy(Frozen):
-    """Overrides of the offers' own spot figures; None leaves the offer's."""
+    """How spot capacity behaves, in place of the catalog's figures of each market."""
 
     model: SpotModel = SpotModel.FALLBACK
     """fallback: on-demand instances take over while spot is away; credited: spot counts by its availability."""
@@ -378,7 +378,7 @@ class OpsOverhead(Frozen):
     """What running machines of one's own costs beside them."""
 
     fraction: Annotated[float, Field(ge=0, le=10)] = 0.0
-    """Of the self-hosted bill (instances, not API)."""
+    """Share of the bill for machines (not for API calls) that is added to it."""
     fixed_usd_per_month: Annotated[float, Field(ge=0, le=1e7)] = 0.0
     """Charged once as soon as anything is self-hosted."""
 
@@ -387,7 +387,7 @@ class Headroom(Frozen):
     """Margins that capacity is planned with."""
 
     forecast_margin: Annotated[float, Field(ge=1, le=100)] = 1.0
-    """Sizing rates are multiplied by this; money is not."""
+    """Sizing rates are multiplied by this, e.g. 1.2; money is not."""
     target_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Most of a replica's measured capacity that is planned with."""
     estimate_quantile: Annotated[float, Field(gt=0, lt=1)] = 0.7
@@ -408,7 +408,7 @@ class Policy(Frozen):
     spot: SpotPolicy = SpotPolicy()
     """How spot capacity behaves. Default: as each offer's market."""
     max_configurations: Count | None = None
-    """At most so many different configurations in use."""
+    """At most so many different configurations in use. Default: no limit."""
     ops_overhead: OpsOverhead = OpsOverhead()
     """What running machines of one's own costs beside them. Default: nothing."""
     headroom: Headroom = Headroom()
@@ -427,7 +427,7 @@ class OwnedMachines(Frozen):
     instances: Count = 1
     """Machines."""
     country: CountryName | None = None
-    """Where they stand. None: unknown, so no workload with a country rule may use them."""
+    """Where they stand. Default: unknown, so no workload with a country rule may use them."""
     usd_per_used_hour: NonNegative = 0.0
     """Operating cost of one instance for one used hour; the purchase is sunk."""
 
@@ -449,7 +449,7 @@ class CatalogChoice(Frozen):
 
 
 class Measured(Frozen):
-    """A trusted measurement of one replica. Three kinds: rates, a capacity per class, or the TPOT row's figures."""
+    """A trusted measurement of one replica: two rates, a capacity, or an iteration time with the work per request."""
 
     model: ModelName
     """Model that was measured."""
@@ -464,7 +464,7 @@ class Measured(Frozen):
     engine: EngineName | None = None
     """Engine that was measured. Default: any."""
     class_: Annotated[str | None, Field(alias="class")] = None
-    """Request class that `capacity_req_per_s` was measured with. None: every class."""
+    """Request class that `capacity_req_per_s` was measured with. Default: every class."""
     prefill_tok_per_s: Positive | None = None
     """Prompt tokens per second of one replica inside its latency limits; with decode_tok_per_s."""
     decode_tok_per_s: Positive | None = None
