@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 
+from planner.base import Check, CheckKind
 from planner.candidates.types import Rejected
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.explain.types import RefusalGroup
@@ -34,6 +36,36 @@ def group_refusals(rejected: Sequence[Rejected]) -> tuple[RefusalGroup, ...]:
         return g.check == DOMINATED, -g.count, g.service or "", g.check, g.kind
 
     return tuple(sorted(groups.values(), key=order))
+
+
+def shown_kind(check: str, kind: str) -> str:
+    """The kind of a failed check in words for people: what another choice replaces lost on price, not to a rule."""
+    return "price" if check == DOMINATED else kind
+
+
+def main_reason(rejected: Sequence[Rejected], request_class: str | None = None) -> RefusalGroup | None:
+    """The last hurdle: of what failed nothing but promises the one that came nearest; else the most common reason.
+
+    With a class, the promises of that class where refusals name it. None where nothing was refused but for price.
+    """
+    real = [r for r in rejected if any(c.check != DOMINATED for c in r.checks)]
+    close = [r for r in real if all(c.kind is CheckKind.SLO for c in r.checks)]
+    own = [r for r in close if any((c.detail or "").startswith(f"{request_class}: ") for c in r.checks)]
+    close = own or close
+    if not close:
+        return next(iter(group_refusals(real)), None)
+    nearest = min(close, key=lambda r: (max(map(_overrun, r.checks)), r.what))
+    check = max(nearest.checks, key=_overrun)
+    count = sum(r.count for r in close if any(c.check == check.check for c in r.checks))
+    return RefusalGroup(service=nearest.service, check=check.check, kind=check.kind.value, count=count,
+                        example=nearest.what, example_check=check)  # fmt: skip
+
+
+def _overrun(check: Check) -> float:
+    """How many times what was needed there is; infinite where that is no number."""
+    if isinstance(check.needed, float) and isinstance(check.had, float) and check.needed > 0:
+        return check.had / check.needed
+    return math.inf
 
 
 def why_not(rejected: Sequence[Rejected], wanted: Collection[str]) -> tuple[Rejected, ...]:

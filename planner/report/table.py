@@ -10,8 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from planner.base import Check
 from planner.explain.binding import SENTENCES
-from planner.explain.refusals import DOMINATED, group_refusals
+from planner.explain.refusals import DOMINATED, group_refusals, shown_kind
 from planner.explain.types import Binding, RefusalGroup
 from planner.report.flat import mean_rate
 from planner.report.numbers import percent, quantity, usd
@@ -28,6 +29,8 @@ from planner.report.types import (
 WIDTH = 100
 MOST_PLACES = 3
 """Places shown of a limit that binds in several."""
+SHORT_UNITS = (" ms",)
+"""Units that are repeated after what there was."""
 MOST_GROUPS = 8
 """Refusal groups shown; the rest is counted."""
 
@@ -304,20 +307,30 @@ def refusal_table(groups: Sequence[RefusalGroup], most: int = MOST_GROUPS) -> Re
     title = "Not possible (planner explain --why-not NAME says more)"
     table = table_of(title, "count>", "reason<", "kind<", "for example~")
     for g in groups[:most]:
-        table.add_row(f"{g.count:,}", g.check.replace("_", " "), g.kind, _example(g))
+        table.add_row(f"{g.count:,}", g.check.replace("_", " "), shown_kind(g.check, g.kind), example(g))
     if len(groups) > most:
         rest = sum(g.count for g in groups[most:])
         return Group(table, Text(f"  and {rest:,} more for {len(groups) - most} other reasons", style="dim"))
     return table
 
 
-def _example(g: RefusalGroup) -> str:
-    c = g.example_check
+def example(g: RefusalGroup) -> str:
+    """What was refused, what it needed and what there was."""
     if g.check == DOMINATED:
-        return f"{g.example} by {_value(c.had)}"
-    unit = f" {c.unit}" if c.unit else ""
-    numbers = "" if c.needed is None and c.had is None else f": needed {_value(c.needed)}{unit}, had {_value(c.had)}"
-    return f"{g.example}{numbers}"
+        return f"{g.example} by {_value(g.example_check.had)}"
+    words = needed_and_had(g.example_check)
+    return f"{g.example}: {words}" if words else g.example
+
+
+def needed_and_had(check: Check) -> str:
+    """What a check needed and what there was; a rule of the catalog in its own words; empty where neither is known."""
+    if check.check == "support":
+        return check.detail or ""
+    if check.needed is None and check.had is None:
+        return ""
+    unit = f" {check.unit}" if check.unit else ""
+    had = _value(check.had) + (unit if unit in SHORT_UNITS and isinstance(check.had, float) else "")
+    return f"needed {_value(check.needed)}{unit}, had {had}"
 
 
 def _value(value: float | str | None) -> str:

@@ -89,6 +89,41 @@ def test_explain_refuses_a_plan_that_is_not_there(planner, solved: Path) -> None
     assert "error[U106]" in ran.err
 
 
+def _promising(tmp_path: Path, slo: str) -> Path:
+    """The small spec with a promise, and no API, whose latency nobody knows."""
+    text = SPEC.read_text(encoding="utf-8").replace("    api_equivalents: [test-api]\n", f"    slo: {slo}\n")
+    path = tmp_path / "promising.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_check_of_what_nothing_can_serve_says_why_and_exits_3(planner, tmp_path: Path) -> None:
+    spec = str(_promising(tmp_path, "{ttft_p95_ms: 1.5, tpot_p95_ms: 0.05}"))
+    ran = planner("check", spec)
+    assert ran.code == 3
+    assert "the spec is valid, but nothing can serve product/all" in ran.out
+    assert "sound" not in ran.out
+    assert "· product/all: " in ran.out
+    assert "the nearest is llama-3.1-8b-instruct/fp8/vllm/H100-SXM/" in ran.out
+    assert "nothing can serve product/all" in ran.err
+    assert "ttft_p95_ms: 1.5 is 1.5 ms; did you mean 1.5s?" in ran.err
+    assert "tpot_p95_ms: 0.05 is 0.05 ms; did you mean 0.05s?" in ran.err
+    tree = json.loads(planner("check", spec, "--format", "json").out)
+    (service,) = tree["services"]
+    hurdle = service["hurdles"]["product/all"]
+    assert hurdle["kind"] == "slo"
+    assert hurdle["example_check"]["had"] > hurdle["example_check"]["needed"]
+    assert len(tree["warnings"]) == 2
+    assert planner("solve", spec).code == 3
+
+
+def test_check_of_plausible_promises_warns_of_nothing(planner, tmp_path: Path) -> None:
+    ran = planner("check", str(_promising(tmp_path, "{ttft_p95_ms: 2000, tpot_p95_ms: 60}")))
+    assert ran.code == 0
+    assert ran.err == ""
+    assert "\nSlices\n  q1.s1 all hours: 730 h/month\n" in ran.out
+
+
 def test_explain_refuses_a_result_of_another_shape(planner, tmp_path: Path) -> None:
     other = tmp_path / "result.json"
     other.write_text('{"provenance": {}, "schema_version": "9"}')

@@ -10,7 +10,7 @@ import pytest
 
 from tests.docs.console import DOCUMENTS, ROOT, alike, missing_lines, steps
 
-RUNNABLE = re.compile(r"([A-Z_]+=\S+ )*planner |cat ")
+RUNNABLE = re.compile(r"([A-Z_]+=\S+ )*planner |cat |sed ")
 WITH_BLOCKS = [d for d in DOCUMENTS if d.exists() and steps(d)]
 
 

@@ -4,11 +4,12 @@ from datetime import date
 
 import pytest
 
-from planner.base import PurchaseOption
+from planner.base import Check, CheckKind, PurchaseOption
+from planner.candidates.types import Rejected
 from planner.explain.binding import binding_limits
 from planner.explain.breakeven import all_api, api_break_evens, replicas_per_volume, requests_per_month
 from planner.explain.headroom import headroom_products
-from planner.explain.refusals import group_refusals, spellings, why_not
+from planner.explain.refusals import group_refusals, main_reason, spellings, why_not
 from planner.explain.risks import find_risks
 from planner.spec.types import OpsOverhead, Policy, Resilience, Spare
 from planner.verify.types import Slack
@@ -149,3 +150,36 @@ def test_refusals_are_grouped_by_reason_with_counts() -> None:
 )  # fmt: skip
 def test_why_not_finds_whole_names_only(name: str, count: int) -> None:
     assert len(why_not(sample.problem().rejected, spellings(name))) == count
+
+
+def _refused(what: str, *checks: Check, count: int = 1) -> Rejected:
+    return Rejected(what=what, service="chat", checks=checks, count=count)
+
+
+def _slow(had: float, cls: str) -> Check:
+    return Check(check="tpot", kind=CheckKind.SLO, needed=10.0, had=had, unit="ms", detail=f"{cls}: too slow")
+
+
+def test_main_reason_is_the_nearest_of_those_that_only_break_a_promise() -> None:
+    country = Check(check="country", kind=CheckKind.POLICY, needed="EU", had="US")
+    refused = [
+        _refused("a", country, count=90), _refused("b", _slow(30.0, "chat/long")),
+        _refused("c", _slow(20.0, "chat/long")),
+        _refused("d", _slow(11.0, "chat/short")), _refused("e", _slow(10.5, "chat/long"), country),
+    ]  # fmt: skip
+    found = main_reason(refused, "chat/long")
+    assert found is not None
+    assert (found.check, found.example, found.count) == ("tpot", "c", 2)
+    anyone = main_reason(refused)
+    assert anyone is not None
+    assert anyone.example == "d"
+
+
+def test_main_reason_without_a_broken_promise_is_the_most_common_one() -> None:
+    country = Check(check="country", kind=CheckKind.POLICY, needed="EU", had="US")
+    memory = Check(check="memory", kind=CheckKind.PHYSICAL, needed=80.0, had=20.0, unit="GiB")
+    replaced = Check(check="dominated_by", kind=CheckKind.POLICY, had="x")
+    found = main_reason([_refused("a", memory), _refused("b", country, count=3), _refused("c", replaced, count=9)])
+    assert found is not None
+    assert (found.check, found.count) == ("country", 3)
+    assert main_reason([_refused("c", replaced)]) is None

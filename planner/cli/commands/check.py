@@ -17,7 +17,7 @@ def check(spec: str, catalog: str | None, format_: str, output: str) -> int:
     """Check a spec and say what it asks for, without solving.
 
     All faults at once (exit 2), or a summary: workloads, services, slices, demand, what could serve every service,
-    and what was refused for which reason. - reads standard input.
+    and what was refused for which reason. Exit code 3 where nothing can serve a part of it. - reads standard input.
     """
     from planner.candidates.build import build_problem
     from planner.cli.run import load
@@ -27,7 +27,9 @@ def check(spec: str, catalog: str | None, format_: str, output: str) -> int:
     problem = build_problem(loaded.spec, loaded.catalog, loaded.demand)
     summary = summarise(loaded.spec, problem)
     write_result(check_text(summary, format_, output == "-" and stdout_is_terminal()), output)
-    for service in summary.services:
-        if service.unservable:
-            click.echo(f"warning: nothing can serve {', '.join(service.unservable)}", err=True)
+    for warning in summary.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    if summary.unservable:
+        click.echo(f"nothing can serve {', '.join(summary.unservable)}", err=True)
+        return 3
     return 0
