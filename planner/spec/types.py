@@ -389,9 +389,9 @@ class Headroom(Frozen):
     forecast_margin: Annotated[float, Field(ge=1, le=100)] = 1.0
     """Sizing rates are multiplied by this, e.g. 1.2; money is not."""
     target_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
-    """Most of a replica's measured capacity that is planned with."""
+    """Most of a replica that is used where no latency promise limits it: of measured rates and capacities too."""
     estimate_quantile: Annotated[float, Field(gt=0, lt=1)] = 0.7
-    """Which quantile of an estimate's error band is planned with."""
+    """Which quantile of an estimate's error band is planned with; higher is more careful."""
 
 
 class Policy(Frozen):
