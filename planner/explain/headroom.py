@@ -1,4 +1,4 @@
-"""Head-room: one product whose factors are printed (DESIGN §4)."""
+"""Margins: one product whose factors are printed (DESIGN §4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ def headroom_products(spec: Spec, verification: Verification) -> tuple[HeadroomP
     The forecast margin m multiplies demand; as a factor on capacity it is 1/m. The others are the capability's own
     (`estimate_quantile` 1/time factor, `target_utilization`).
     """
-    margin = 1.0 / spec.policy.headroom.forecast_margin
+    rule = spec.policy.headroom
+    stated = {
+        FORECAST_MARGIN: rule.forecast_margin,
+        "estimate_quantile": rule.estimate_quantile,
+        "target_utilization": rule.target_utilization,
+    }
+    margin = 1.0 / rule.forecast_margin
     found: dict[tuple[str, str, str], HeadroomProduct] = {}
     for d in verification.deliveries:
         factors = {FORECAST_MARGIN: margin}
@@ -28,7 +34,12 @@ def headroom_products(spec: Spec, verification: Verification) -> tuple[HeadroomP
         found.setdefault(
             (d.service, d.config, d.pool),
             HeadroomProduct(
-                service=d.service, config=d.config, pool=d.pool, factors=factors, product=math.prod(factors.values())
+                service=d.service,
+                config=d.config,
+                pool=d.pool,
+                factors=factors,
+                product=math.prod(factors.values()),
+                stated={name: value for name, value in stated.items() if name in factors},
             ),
         )
     return tuple(found.values())

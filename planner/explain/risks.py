@@ -37,6 +37,7 @@ def find_risks(spec: Spec, catalog: Catalog, problem: Problem, plan: Plan, check
     found += _estimates(check)
     found += _spot(spec, pools, check)
     found += _concentration(pools, plan, check)
+    found += _unknown_places(pools, check)
     found += _limits(problem, plan)
     found += _hardware(catalog, pools, plan, check)
     return tuple(found)
@@ -127,6 +128,20 @@ def _concentration(pools: dict[str, Pool], plan: Plan, check: Verification) -> l
     if len(providers) == 1:
         return [Risk(kind="single_provider", share=share, text=f"all machines are one provider's, {used[0].provider}")]
     return []
+
+
+def _unknown_places(pools: dict[str, Pool], check: Verification) -> list[Risk]:
+    """Machines of which nobody says where they stand or whose law their operator is under."""
+    found = []
+    for kind, words, attribute in (
+        ("unknown_country", "the country where the machine stands is not known", "country"),
+        ("unknown_operator", "the law that the operator is under is not known", "operator_jurisdiction"),
+    ):
+        hit = [c for c in check.cost.purchases if c.pool in pools and getattr(pools[c.pool], attribute) is None]
+        if hit:
+            found.append(Risk(kind=kind, share=_share(sum(c.usd_per_month for c in hit), check),
+                              text=f"{words}: {_names(c.pool for c in hit)}"))  # fmt: skip
+    return found
 
 
 def _limits(problem: Problem, plan: Plan) -> list[Risk]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from planner.base import Check, Frozen
 
 
@@ -45,13 +47,15 @@ class Risk(Frozen):
 
 
 class HeadroomProduct(Frozen):
-    """All head-room of one deployment: factors ≤ 1 that multiply its capacity, and their product (DESIGN §4)."""
+    """All margins of one deployment: factors ≤ 1 that multiply its capacity, and their product (DESIGN §4)."""
 
     service: str
     config: str
     pool: str
     factors: dict[str, float]
     product: float
+    stated: dict[str, float] = Field(default_factory=dict)
+    """The spec's values behind the factors: forecast margin ≥ 1, quantile of the estimate, target utilisation."""
 
 
 class Explanation(Frozen):

@@ -530,11 +530,10 @@ class _Search(Generic[V]):
         made: list[Entry[V]] = []
         if self.found:
             made = entries(self.found, self.bound, self.options.top)
-        ties = [e.title.lower() for e in made if e.tie]
+        ties = [e.title for e in made if e.tie]
         notes = list(self.notes)
         if ties:
-            notes.append(f"a tie with the cheapest plan, within the proven gap of {100 * made[0].gap:.2g} %: "
-                         + "; ".join(ties))  # fmt: skip
+            notes.append(words.tie_note(ties, made[0].gap))
         return Ranking(
             status="planned",
             entries=tuple(made),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from planner.formulation.axes import Axis, Signature
 
@@ -48,7 +48,7 @@ def amount(axis: Axis, value: float | None) -> str:
 
 _LESS = {
     Axis.LEAST_COMMITTED: ("no commitment", "committed"),
-    Axis.LEAST_SPOT: ("no spot", "spot"),
+    Axis.LEAST_SPOT: ("no spot", "spot capacity"),
     Axis.LEAST_API: ("no API", "API"),
     Axis.FEWEST_CONFIGURATIONS: ("no own replicas", "configurations"),
 }
@@ -62,6 +62,11 @@ def gain(axis: Axis, now: float | None, before: float | None) -> str:
     if now is not None and now <= 1e-9:
         return f"{nothing} (was {amount(axis, before)})"
     return f"{noun} {amount(axis, now)} (was {amount(axis, before)})"
+
+
+def tie_note(titles: Sequence[str], gap: float) -> str:
+    """The plans that nobody can say are dearer than the cheapest, by their titles as they stand in the list."""
+    return f"a tie with the cheapest plan, within the proven gap of {100 * gap:.2g} %: {'; '.join(titles)}"
 
 
 def headline(title: str, buys: tuple[str, ...], extra: float, usd_per_month: float, tie: bool) -> str:

@@ -34,6 +34,7 @@ def test_headroom_is_one_product_with_the_margin_inside() -> None:
     (only,) = headroom_products(sample.spec(), sample.verification())
     assert only.factors == {"forecast_margin": 0.8, "estimate_quantile": 0.9, "target_utilization": 0.7}
     assert only.product == pytest.approx(0.8 * 0.9 * 0.7)
+    assert only.stated == {"forecast_margin": 1.25, "estimate_quantile": 0.7, "target_utilization": 0.9}
 
 
 def test_risks_name_price_estimate_spot_place_and_limits() -> None:
@@ -50,6 +51,19 @@ def test_risks_name_price_estimate_spot_place_and_limits() -> None:
     assert "eurocloud H100-SXM" in found["unknown_quota"].text
     assert sample.API in found["unknown_api_limit"].text
     assert "seed_price" not in found
+
+
+def test_unknown_country_and_operator_are_risks() -> None:
+    def kinds(**fields: object) -> dict[str, float | None]:
+        pool = sample.pool().model_copy(update=fields)
+        problem = sample.problem(pools=(pool,))
+        found = find_risks(sample.spec(), sample.catalog(), problem, sample.plan(), sample.verification())
+        return {r.kind: r.share for r in found}
+
+    total = sample.verification().cost.total_usd_per_month
+    assert kinds(country=None)["unknown_country"] == pytest.approx((2920 + 960) / total)
+    assert kinds(operator_jurisdiction=None)["unknown_operator"] == pytest.approx((2920 + 960) / total)
+    assert not {"unknown_country", "unknown_operator"} & set(kinds())
 
 
 def test_fresh_price_is_not_stale() -> None:

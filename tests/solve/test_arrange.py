@@ -86,6 +86,10 @@ def test_titles_and_gains() -> None:
         == "Least spot: +2.1 % (+1,234 USD/month): no spot"
     )
     assert words.headline("Least spot", ("no spot",), 0.0001, 1, True) == "Least spot: a tie: no spot"
+    assert words.gain(Axis.LEAST_SPOT, 0.3, 0.4) == "spot capacity 30 % of peak (was 40 % of peak)"
+    assert words.tie_note(["EU operated by EU"], 0.01) == (
+        "a tie with the cheapest plan, within the proven gap of 1 %: EU operated by EU"
+    )
 
 
 def test_differences_name_what_stands_instead() -> None:
