@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -133,7 +132,7 @@ def tables_text(catalog: Catalog, tables: Sequence[str], format_: str, colour: b
 def _grid(columns: Sequence[str], rows: Rows, colour: bool) -> str:
     from rich.table import Table
 
-    from planner.report.table import WIDTH, render
+    from planner.report.layout import output_width, render
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for c in columns:
@@ -143,8 +142,7 @@ def _grid(columns: Sequence[str], rows: Rows, colour: bool) -> str:
         table.add_column(c.replace("_", " "), justify="right" if numeric else "left", overflow="fold", no_wrap=whole)
     for r in rows:
         table.add_row(*(_short(r[c]) for c in columns))
-    width = shutil.get_terminal_size((WIDTH, 24)).columns if colour else WIDTH
-    return render(table, width, colour)
+    return render(table, output_width(), colour)
 
 
 def _short(value: Cell) -> str:

@@ -10,8 +10,9 @@ from planner.demand.types import Service
 from planner.explain.infeasible import unservable
 from planner.explain.refusals import group_refusals, main_reason
 from planner.explain.types import RefusalGroup
+from planner.report.layout import output_width, render, section, table_of
 from planner.report.numbers import dump_json, quantity
-from planner.report.table import WIDTH, example, refusal_table, render, section, table_of
+from planner.report.table import example, refusal_table
 from planner.spec.types import Spec
 from planner.units import SECONDS_PER_HOUR
 
@@ -162,7 +163,7 @@ def check_text(summary: Summary, format_: str, colour: bool = False) -> str:
         parts += [section("What stands in the way", why, "·"), ""]
     table = table_of(
         "Services", "service<", "models~", "mean\nreq/s>", "sizing\nreq/s>", "M tokens\n/month>", "candidates>",
-        "accelerators>", "APIs>",
+        "accelerators>2", "APIs>1",
     )  # fmt: skip
     for s in summary.services:
         table.add_row(
@@ -181,4 +182,4 @@ def check_text(summary: Summary, format_: str, colour: bool = False) -> str:
         parts += ["", section("Assumptions", summary.assumptions, "·")]
     if summary.refused:
         parts += ["", refusal_table(summary.refused)]
-    return render(Group(*parts), WIDTH, colour)
+    return render(Group(*parts), output_width(), colour)

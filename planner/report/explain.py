@@ -11,8 +11,10 @@ from rich.text import Text
 from planner.base import Check, CheckKind
 from planner.candidates.types import Rejected
 from planner.explain.refusals import DOMINATED, why_not
+from planner.report.detail import plan_details
+from planner.report.layout import output_width, render, section
 from planner.report.numbers import dump_json, quantity
-from planner.report.table import WIDTH, baselines, conflicts, headline, plan_details, refusals, render, section
+from planner.report.table import baselines, conflicts, headline, refusals
 from planner.report.types import PlanView, Result
 
 MOST_SHOWN = 20
@@ -30,7 +32,7 @@ def plan_text(result: Result, number: int | None, format_: str, colour: bool = F
         tree["plan"] = None if plan is None else plan.model_dump(mode="json", by_alias=True)
         tree["infeasibility"] = None if result.infeasibility is None else result.infeasibility.model_dump(mode="json")
         return dump_json(tree)
-    parts: list[RenderableType] = [headline(result), ""]
+    parts: list[RenderableType] = [headline(result, number or 1), ""]
     if number is not None:
         parts += plan_details(result, number)
     if result.infeasibility is not None:
@@ -41,7 +43,7 @@ def plan_text(result: Result, number: int | None, format_: str, colour: bool = F
         parts.append(refusals(result, most=MOST_SHOWN))
     if result.provenance.assumptions:
         parts += ["", section("Assumptions", result.provenance.assumptions, "·")]
-    return render(Group(*parts), WIDTH, colour)
+    return render(Group(*parts), output_width(), colour)
 
 
 def why_not_text(result: Result, names: Mapping[str, Collection[str]], format_: str, colour: bool = False) -> str:
@@ -57,7 +59,7 @@ def why_not_text(result: Result, names: Mapping[str, Collection[str]], format_: 
     parts: list[RenderableType] = []
     for name, (ranks, refused) in found.items():
         parts += [Text(f"Why not {name}?", style="bold"), *_answer(name, ranks, refused, result), ""]
-    return render(Group(*parts), WIDTH, colour)
+    return render(Group(*parts), output_width(), colour)
 
 
 def users(result: Result, wanted: Collection[str]) -> tuple[int, ...]:

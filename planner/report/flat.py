@@ -1,4 +1,4 @@
-"""The result as flat rows: one line per purchase, deployment and API use of every plan (CSV, Markdown)."""
+"""The result as flat rows: one line per purchase, deployment and API use of every plan (CSV)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from planner.report.types import PlanView, Result
 COLUMNS = (
     "rank", "title", "plan_usd_per_month", "gap", "kind", "what", "service", "model", "precision", "engine", "pool",
     "option", "accelerator", "count_min", "count_max", "mean_req_per_s", "peak_req_per_s", "usd_per_month",
+    "usd_per_hour", "country", "operator_jurisdiction", "confidence", "ttft_p95_ms", "tpot_p95_ms",
 )  # fmt: skip
-"""Columns of a flat row; blank where a column does not apply to the kind (purchase, deployment, api)."""
+"""Columns of a flat row; blank where a column does not apply to the kind (purchase, deployment, api).
+
+`confidence` is that of the price (`list`, `derived`, `assumed`, `seed`), of a deployment that of its speed (`measured`,
+`silicon`, `analytic`)."""
 
 Cell = str | int | float | None
 
@@ -45,7 +49,8 @@ def _lines(plan: PlanView, hours: Mapping[str, float]) -> Iterable[dict[str, Cel
         yield {
             "kind": "purchase", "what": p.offer, "pool": p.offer.rsplit("/", 1)[0], "option": p.purchase_option,
             "accelerator": p.accelerator, "count_min": min(counts), "count_max": max(counts),
-            "usd_per_month": p.usd_per_month,
+            "usd_per_month": p.usd_per_month, "usd_per_hour": p.usd_per_hour, "country": p.country,
+            "operator_jurisdiction": p.operator_jurisdiction, "confidence": p.confidence,
         }  # fmt: skip
     for d in plan.deployments:
         counts = d.replicas_by_slice.values()
@@ -53,7 +58,8 @@ def _lines(plan: PlanView, hours: Mapping[str, float]) -> Iterable[dict[str, Cel
             "kind": "deployment", "service": d.service, "model": d.model, "precision": d.precision,
             "what": f"{d.model} TP{d.tensor_parallel} PP{d.pipeline_parallel} EP{d.expert_parallel}",
             "engine": d.engine, "pool": d.pool, "option": "spot" if d.spot else "firm", "accelerator": d.accelerator,
-            "count_min": min(counts), "count_max": max(counts),
+            "count_min": min(counts), "count_max": max(counts), "confidence": d.predicted.provenance,
+            "ttft_p95_ms": d.predicted.ttft_p95_ms, "tpot_p95_ms": d.predicted.tpot_p95_ms,
         }  # fmt: skip
     for a in plan.api:
         yield {
@@ -61,6 +67,8 @@ def _lines(plan: PlanView, hours: Mapping[str, float]) -> Iterable[dict[str, Cel
             "mean_req_per_s": mean_rate(a.mean_req_per_s_by_slice, hours),
             "peak_req_per_s": max(a.peak_req_per_s_by_slice.values(), default=0.0),
             "usd_per_month": a.usd_per_month,
+            "country": None if a.countries is None else " ".join(a.countries),
+            "operator_jurisdiction": a.operator_jurisdiction, "confidence": a.confidence,
         }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from planner.base import PurchaseOption
 from planner.candidates.types import ApiUse, Deployment, Plan, Pool, Problem, Purchase, Rejected
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.demand.types import Demand, Service
@@ -22,11 +23,13 @@ from planner.report.types import (
     DeploymentView,
     InfeasibilityView,
     PlanView,
+    PolicyView,
     Predicted,
     ProvenanceStamp,
     PurchaseView,
     Result,
     SliceView,
+    SpotView,
 )
 from planner.spec.types import Spec
 from planner.units import MONTHS_PER_QUARTER
@@ -79,6 +82,7 @@ def build_result(answer: Answer) -> Result:
         status=answer.status,
         deterministic=answer.deterministic,
         provenance=answer.provenance,
+        policy=_policy(answer),
         slices=tuple(
             SliceView(id=s.id, quarter=s.quarter, label=s.label, hours_per_month=s.hours_per_month, order=s.order)
             for s in demand.slices
@@ -89,6 +93,16 @@ def build_result(answer: Answer) -> Result:
         baselines=answer.baselines,
         rejected=sorted_rejected(answer.problem.rejected),
         infeasibility=answer.infeasibility,
+    )
+
+
+def _policy(answer: Answer) -> PolicyView:
+    budget = answer.spec.policy.budget
+    spot = [s.max_spot_share for s in answer.problem.demand.services]
+    return PolicyView(
+        budget_usd_per_month=None if budget is None else budget.usd_per_month,
+        budget_basis="amortised" if budget is None else budget.basis.value,
+        max_spot_share=max(spot, default=None),
     )
 
 
@@ -160,6 +174,7 @@ def _cost(check: Verification, spec: Spec) -> CostView:
         by_quarter=(cost.total_usd_per_month,) * quarters,
         total_horizon_usd=cost.total_usd_per_month * MONTHS_PER_QUARTER * quarters,
         liability_beyond_horizon_usd=cost.liability_beyond_horizon_usd,
+        cash_usd_per_month=cost.cash_usd_per_month,
         usd_per_million_tokens=dict(sorted(cost.usd_per_million_tokens.items())),
     )
 
@@ -184,10 +199,23 @@ def _purchase(
         term_months=price.term_months,
         start_quarter=first_quarter,
         instances_by_slice=dict(zip(slices, purchase.instances, strict=True)),
+        usd_per_hour=price.usd_per_hour,
         usd_per_month=cost.usd_per_month,
         source=price.source,
         as_of=price.as_of.isoformat(),
         confidence=price.confidence.value,
+        spot=_spot(pool) if purchase.option is PurchaseOption.SPOT else None,
+    )
+
+
+def _spot(pool: Pool) -> SpotView | None:
+    terms = pool.spot
+    if terms is None:
+        return None
+    return SpotView(
+        availability=terms.availability,
+        fallback_offer=terms.fallback_offer,
+        fallback_usd_per_hour=terms.fallback_usd_per_hour,
     )
 
 
@@ -275,7 +303,7 @@ def _finite(value: float | None) -> float | None:
 def _apis(uses: Sequence[ApiUse], costs: Sequence[ApiCost], problem: Problem, slices: list[str]) -> tuple[ApiView, ...]:
     """API volumes, the classes of one workload at one API added up."""
     workload_of = {c.id: c.workload for c in problem.demand.classes}
-    provider_of = {a.api: a.provider for a in problem.apis}
+    offers = {a.api: a for a in problem.apis}
     sums: dict[tuple[str, str], tuple[list[float], list[float], list[float]]] = {}
     for use, cost in zip(uses, costs, strict=True):
         key = (workload_of[use.request_class], use.api)
@@ -288,10 +316,13 @@ def _apis(uses: Sequence[ApiUse], costs: Sequence[ApiCost], problem: Problem, sl
         ApiView(
             workload=workload,
             api=api,
-            provider=provider_of.get(api, api.split("/", 1)[0]),
+            provider=offers[api].provider,
             mean_req_per_s_by_slice=dict(zip(slices, mean, strict=True)),
             peak_req_per_s_by_slice=dict(zip(slices, peak, strict=True)),
             usd_per_month=money[0],
+            countries=offers[api].countries,
+            operator_jurisdiction=offers[api].operator_jurisdiction,
+            confidence=offers[api].confidence.value,
         )
         for (workload, api), (mean, peak, money) in sorted(sums.items())
         if max(peak, default=0.0) > 0 or money[0] > 0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-
-from planner.report.flat import COLUMNS, csv_text, flat_rows, markdown_text
+from planner.report.flat import COLUMNS, csv_text, flat_rows
 from planner.report.result import result_json
 from planner.report.types import Result
 
@@ -16,10 +14,12 @@ def result_text(result: Result, format_: str, colour: bool = False, explain: boo
     if format_ == "csv":
         return csv_text(COLUMNS, flat_rows(result))
     if format_ == "markdown":
-        return markdown_text(COLUMNS, flat_rows(result))
+        from planner.report.markdown import result_markdown
+
+        return result_markdown(result, explain)
     if format_ != "table":
         raise ValueError(f"unknown format {format_!r}")
-    from planner.report.table import WIDTH, result_table
+    from planner.report.layout import output_width
+    from planner.report.table import result_table
 
-    width = shutil.get_terminal_size((WIDTH, 24)).columns if colour else WIDTH
-    return result_table(result, width, colour, explain)
+    return result_table(result, output_width(), colour, explain)

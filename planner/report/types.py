@@ -71,8 +71,21 @@ class CostView(Frozen):
     """USD/month in each quarter."""
     total_horizon_usd: float
     liability_beyond_horizon_usd: float
+    cash_usd_per_month: float | None = None
+    """Invoices as they come, mean over the horizon; null in results of older versions."""
     usd_per_million_tokens: dict[str, float | None]
     """Workload → USD per million tokens (input and output together); null without traffic."""
+
+
+class SpotView(Frozen):
+    """What the money of a spot purchase includes: spot while it is there, the fallback while it is away."""
+
+    availability: float
+    """Part of the time that spot is there."""
+    fallback_offer: str | None
+    """On-demand offer that takes over; null where nothing does."""
+    fallback_usd_per_hour: float | None
+    """Per instance."""
 
 
 class PurchaseView(Frozen):
@@ -91,10 +104,13 @@ class PurchaseView(Frozen):
     """The quarter in which it is bought, numbered as in `slices`."""
     tentative: bool = False
     instances_by_slice: dict[str, int]
+    usd_per_hour: float | None = None
+    """Per instance, amortised over the term."""
     usd_per_month: float
     source: str
     as_of: str
     confidence: str
+    spot: SpotView | None = None
 
 
 class Predicted(Frozen):
@@ -139,6 +155,11 @@ class ApiView(Frozen):
     mean_req_per_s_by_slice: dict[str, float]
     peak_req_per_s_by_slice: dict[str, float]
     usd_per_month: float
+    countries: tuple[str, ...] | None = None
+    """Where requests may be processed; null: unknown."""
+    operator_jurisdiction: str | None = None
+    confidence: str | None = None
+    """Of its price."""
 
 
 class AxesView(Frozen):
@@ -196,6 +217,15 @@ class InfeasibilityView(Frozen):
     no_help: tuple[str, ...] = ()
 
 
+class PolicyView(Frozen):
+    """The spec's limits that a reader compares the plans with; null where there is none."""
+
+    budget_usd_per_month: float | None = None
+    budget_basis: str = "amortised"
+    max_spot_share: float | None = None
+    """Largest over the services."""
+
+
 class Result(Frozen):
     """What `planner solve SPEC --format json` prints."""
 
@@ -205,6 +235,7 @@ class Result(Frozen):
     status: Literal["planned", "infeasible", "undecided"]
     deterministic: bool
     provenance: ProvenanceStamp
+    policy: PolicyView = PolicyView()
     slices: tuple[SliceView, ...]
     scenarios: tuple[str, ...] = ()
     demand: tuple[DemandView, ...]

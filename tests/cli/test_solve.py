@@ -77,7 +77,7 @@ def test_check_shows_what_could_serve(planner) -> None:
 def test_explain_reads_a_result(planner, solved: Path) -> None:
     ran = planner("explain", str(solved))
     assert ran.code == 0
-    for words in ("Plan 1", "What binds", "Head-room", "Risks"):
+    for words in ("Plan 1", "What binds", "Margins", "Risks"):
         assert words in ran.out
     tree = json.loads(planner("explain", str(solved), "--format", "json").out)
     assert tree["plan"]["rank"] == 1

@@ -34,6 +34,7 @@ def test_console_blocks_of(document: Path, desk: Path) -> None:
         "PATH": f"{desk.parent / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "XDG_CONFIG_HOME": str(desk.parent / "config"),
         "NO_COLOR": "1",
+        "COLUMNS": "100",
     }
     for step in steps(document):
         assert RUNNABLE.match(step.command), f"{step.document}:{step.line}: what runs this?"

@@ -30,12 +30,12 @@ def test_contract_names_are_all_there() -> None:
     }  # fmt: skip
     assert set(plan["cost"]) == {
         "total_usd_per_month", "terms", "by_quarter", "total_horizon_usd", "liability_beyond_horizon_usd",
-        "usd_per_million_tokens",
+        "usd_per_million_tokens", "cash_usd_per_month",
     }  # fmt: skip
     assert set(plan["purchases"][0]) == {
         "offer", "provider", "region", "zone", "country", "operator_jurisdiction", "instance_type", "accelerator",
         "accelerators_per_instance", "purchase_option", "term_months", "start_quarter", "tentative",
-        "instances_by_slice", "usd_per_month", "source", "as_of", "confidence",
+        "instances_by_slice", "usd_per_hour", "usd_per_month", "source", "as_of", "confidence", "spot",
     }  # fmt: skip
     assert set(plan["deployments"][0]) == {
         "service", "workloads", "model", "precision", "kv_precision", "engine", "tensor_parallel", "pipeline_parallel",
@@ -47,7 +47,8 @@ def test_contract_names_are_all_there() -> None:
         "kv_tokens", "provenance", "error_band",
     }  # fmt: skip
     assert set(plan["api"][0]) == {
-        "workload", "api", "provider", "mean_req_per_s_by_slice", "peak_req_per_s_by_slice", "usd_per_month"
+        "workload", "api", "provider", "mean_req_per_s_by_slice", "peak_req_per_s_by_slice", "usd_per_month",
+        "countries", "operator_jurisdiction", "confidence",
     }  # fmt: skip
     assert set(plan["explanation"]) == {"binding", "rule_prices", "flips", "risks", "headroom"}
     assert set(tree["rejected"][0]) >= {"what", "checks", "count"}

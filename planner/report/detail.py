@@ -1,0 +1,181 @@
+"""One plan in detail: what to buy and when, where to deploy, what it costs, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from planner.explain.binding import SENTENCES
+from planner.explain.types import Binding, HeadroomProduct
+from planner.report.flat import mean_rate
+from planner.report.layout import FittedTable, section, table_of
+from planner.report.numbers import percent, quantity, usd
+from planner.report.types import ApiView, PlanView, PurchaseView, Result
+from planner.report.words import changes, parallelism, place, pool_of, slice_names, span
+
+MOST_PLACES = 3
+"""Places shown of a limit that binds in several."""
+
+
+def plan_details(result: Result, position: int, explain: bool = True) -> list[RenderableType]:
+    """The plan at a position (from 1): purchases, deployments, API volumes, cost by term, and why."""
+    plan = result.plans[position - 1]
+    parts: list[RenderableType] = [Text(f"Plan {position}: {plan.title}", style="bold underline"), ""]
+    if plan.purchases:
+        parts += [_purchases(plan.purchases), *footnotes(spot_notes(plan.purchases)), ""]
+    if plan.deployments:
+        parts += [_deployments(plan), ""]
+    moments = changes(plan, result.slices)
+    if moments:
+        parts += [section("When", moments, "·"), ""]
+    if plan.api:
+        parts += [_apis(plan.api, result), ""]
+    parts += [section("Cost", cost_lines(plan, result)), ""]
+    if explain:
+        parts += _explanation(plan, slice_names(result.slices))
+    return parts
+
+
+def footnotes(lines: Iterable[str]) -> list[RenderableType]:
+    """Dimmed lines below a table."""
+    return [Padding(Text(f"· {line}", style="dim"), (0, 0, 0, 2)) for line in lines]
+
+
+def _purchases(purchases: Iterable[PurchaseView]) -> FittedTable:
+    table = table_of(
+        "Buy", "count>", "machine~", "each<4", "how<", "country<1", "operator<3", "USD/h>", "USD/month>", "price<2"
+    )
+    for p in purchases:
+        table.add_row(
+            span(p.instances_by_slice.values()), pool_of(p.offer), f"{p.accelerators_per_instance} × {p.accelerator}",
+            p.purchase_option, p.country or "?", p.operator_jurisdiction or "?",
+            "–" if p.usd_per_hour is None else usd(p.usd_per_hour), usd(p.usd_per_month), p.confidence,
+        )  # fmt: skip
+    return table
+
+
+def spot_notes(purchases: Iterable[PurchaseView]) -> list[str]:
+    """What the USD/month of spot includes: one line for every availability, with the fallbacks."""
+    found: dict[float, dict[str, None]] = {}
+    for p in purchases:
+        if p.spot is not None:
+            fallbacks = found.setdefault(p.spot.availability, {})
+            if p.spot.fallback_offer is not None:
+                price = p.spot.fallback_usd_per_hour
+                fallbacks[p.spot.fallback_offer + ("" if price is None else f" at {usd(price)} USD/h")] = None
+    return [
+        f"spot USD/month: spot is there {percent(share)} of the time; "
+        + (f"included for the rest: {', '.join(fallbacks)}" if fallbacks else "nothing takes over for the rest")
+        for share, fallbacks in found.items()
+    ]
+
+
+def _latency(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def _deployments(plan: PlanView) -> FittedTable:
+    table = table_of(
+        "Deploy", "count>", "model~", "engine~", "on, at~", "req/s\neach>2", "TTFT\np95 ms>", "TPOT\np95 ms>",
+        "busy at\npeak>4", "from<3",
+    )  # fmt: skip
+    for d in plan.deployments:
+        capacity = d.predicted.capacity_req_per_s_per_replica
+        table.add_row(
+            span(d.replicas_by_slice.values()), f"{d.model}\n{d.precision}", f"{d.engine}\n{parallelism(d)}",
+            d.accelerator + (" spot" if d.spot else "") + f"\n{place(plan, d.pool)}",
+            "–" if capacity is None else quantity(capacity),
+            _latency(d.predicted.ttft_p95_ms), _latency(d.predicted.tpot_p95_ms),
+            "–" if d.predicted.utilization_peak is None else percent(d.predicted.utilization_peak),
+            d.predicted.provenance,
+        )  # fmt: skip
+    return table
+
+
+def _apis(apis: Iterable[ApiView], result: Result) -> FittedTable:
+    table = table_of("Call", "API~", "workload~", "mean req/s>2", "peak req/s>1", "USD/month>", "price<3")
+    hours = {s.id: s.hours_per_month for s in result.slices}
+    for a in apis:
+        mean = mean_rate(a.mean_req_per_s_by_slice, hours)
+        peak = max(a.peak_req_per_s_by_slice.values(), default=0.0)
+        table.add_row(
+            a.api, a.workload, quantity(mean), quantity(peak), usd(a.usd_per_month), a.confidence or "–",
+        )  # fmt: skip
+    return table
+
+
+def cost_lines(plan: PlanView, result: Result) -> list[str]:
+    """The terms and their sum, the budget, what a million tokens cost, what is left to pay after the horizon."""
+    terms = [f"{name.replace('_', ' ')} {usd(value)}" for name, value in plan.cost.terms.items() if value]
+    total = f" = {usd(plan.cost.total_usd_per_month)}" if len(terms) > 1 else ""
+    lines = [f"{' + '.join(terms) or '0'}{total} USD/month"]
+    budget, cash = result.policy.budget_usd_per_month, result.policy.budget_basis == "cash"
+    spent = plan.cost.cash_usd_per_month if cash else plan.cost.total_usd_per_month
+    if budget is not None and spent is not None:
+        lines.append(f"{usd(spent)} of {usd(budget)} USD/month budget" + (" (cash)" if cash else ""))
+    tokens = [f"{w} {usd(v)}" for w, v in plan.cost.usd_per_million_tokens.items() if v is not None]
+    if tokens:
+        lines.append("USD per million tokens: " + ", ".join(tokens))
+    if plan.cost.liability_beyond_horizon_usd:
+        lines.append(f"to be paid after the horizon: {usd(plan.cost.liability_beyond_horizon_usd)} USD")
+    return lines
+
+
+def _explanation(plan: PlanView, names: Mapping[str, str]) -> list[RenderableType]:
+    e = plan.explanation
+    parts: list[RenderableType] = []
+    for title, lines in (
+        ("What binds", _binding(e.binding, names)),
+        ("Break-even", [f"{f.service}: {f.text}" for f in e.flips]),
+        ("Margins", margin_lines(e.headroom)),
+        ("Risks", risk_lines(plan)),
+    ):
+        if lines:
+            parts += [section(title, lines, "·"), ""]
+    return parts
+
+
+def risk_lines(plan: PlanView) -> list[str]:
+    """Risks, with the part of the cost that each touches."""
+    return [r.text + ("" if r.share is None else f" ({percent(r.share)} of the cost)") for r in plan.explanation.risks]
+
+
+def _binding(limits: Iterable[Binding], names: Mapping[str, str]) -> list[str]:
+    """One line per family: what it means, then where (slices by their names), up to three places."""
+    places: dict[str, list[str]] = {}
+    for b in limits:
+        amount = f" ({quantity(b.used)} of {quantity(b.limit)} {b.unit}".rstrip() + ")"
+        places.setdefault(b.family, []).append(", ".join(names.get(k, k) for k in b.keys) + amount)
+    lines = []
+    for name, where in places.items():
+        more = f"; and {len(where) - MOST_PLACES} more" if len(where) > MOST_PLACES else ""
+        sentence = SENTENCES.get(name, "no slack")
+        lines.append(f"{name}: {sentence}: {'; '.join(where[:MOST_PLACES])}{more}")
+    return lines
+
+
+def margin_lines(products: Iterable[HeadroomProduct]) -> list[str]:
+    """The spec's margins by name with what each takes from capacity, and where it differs from what."""
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    for product in products:
+        what = " ".join(product.config.split("/")[2:]) or product.config
+        for name, factor in product.factors.items():
+            stated = product.stated.get(name)
+            found.setdefault(_margin(name, stated), {}).setdefault(f"×{factor:.2f}", {})[what] = None
+    lines = []
+    for name, factors in found.items():
+        effects = [f"{factor} ({', '.join(where)})" for factor, where in factors.items()]
+        if len(factors) == 1:
+            effects = list(factors)
+        lines.append(name if effects == ["×1.00"] else f"{name} → capacity {', '.join(effects)}")
+    return lines
+
+
+def _margin(name: str, stated: float | None) -> str:
+    words = name.replace("utilization", "utilisation").replace("_", " ")
+    if stated is None:
+        return words
+    return f"{words} P{100 * stated:.3g}" if name == "estimate_quantile" else f"{words} {stated:g}"
