@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from planner.base import Check, CheckKind, PurchaseOption
 from planner.candidates.apis import build_apis
+from planner.candidates.markets import shortened
 from planner.candidates.places import place_checks, provider_checks
 from planner.candidates.pools import build_pools
 from planner.candidates.prune import prune_configs
 from planner.candidates.quotas import resolve_quotas
-from planner.candidates.reduce import shortened
 from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem, Rejected
 from planner.catalog.catalog import Catalog
 from planner.demand.types import Demand, RequestClass, Service

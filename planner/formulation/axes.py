@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from planner.base import PurchaseOption
+from planner.candidates.markets import shortened
 from planner.candidates.places import jurisdiction_class
-from planner.candidates.reduce import shortened
 from planner.candidates.types import Problem
 from planner.catalog.catalog import Catalog
 from planner.formulation.compile import Compiled, compile_milp

@@ -189,11 +189,17 @@ class Sets:
         if load <= 0:
             return 0
         credit = min((self.spot_credit(seat.pool) for seat in k.seats if seat.spot), default=1.0)
-        return math.ceil(self.stress * load / credit - 1e-9) + self.spare_count(s)
+        # Spares count with the best credit of any pool, so in the worst pool more stand in for them.
+        spares = math.ceil(self.spare_count(s) * self.best_spot_credit(k) / credit - 1e-9)
+        return math.ceil(self.stress * load / credit - 1e-9) + max(spares, self.spare_count(s))
 
     def spare_count(self, s: int) -> int:
         spare = self.services[s].resilience.spare
         return spare.count if spare is not None and spare.domain == SpareDomain.REPLICA else 0
+
+    def best_spot_credit(self, k: Config) -> float:
+        """Largest credit of a pool in which k may run on spot; 1 where it may not."""
+        return max((self.spot_credit(seat.pool) for seat in k.seats if seat.spot), default=1.0)
 
     def spot_credit(self, p: int) -> float:
         """Capacity of a spot replica relative to a firm one: 1 − ν·start_h, times the availability if credited."""

@@ -6,7 +6,7 @@ from planner.formulation.families import Terms, capacity_terms, covered, overflo
 from planner.formulation.milp import Milp
 from planner.formulation.registry import family
 from planner.formulation.sets import Config, Sets
-from planner.formulation.variables import replica_terms, seat_kinds
+from planner.formulation.variables import loss, replica_terms, seat_kinds
 
 
 @family("spare", unit="req/s", relax="ask for fewer spares")
@@ -71,47 +71,49 @@ def _uses(m: Milp, s: Sets, i: int, t: int, number: int, aside: Terms) -> Terms:
 def _levels(m: Milp, s: Sets, i: int, t: int, spares: Spares) -> None:
     """Spares serve at least as much of the mix as every other replica that runs, level by level of capacity.
 
-    One class: Σ_{cap ≥ v} cap·(replicas − spares) ≤ (Λ + v_max)·uses. More is never needed: while it is exceeded by a
-    replica's capacity, a replica can be taken away (a spot one first, for `spot_limit`).
+    cap counts with the credit on spot, so a spare on spot does not stand in for a firm replica of its configuration.
+
+    One class: Σ_{cap ≥ v} cap·(replicas − spares) ≤ (Λ + v_max)/credit·uses. More is never needed: while the capacity
+    exceeds Λ by a replica's, a replica can be taken away (a spot one first, for `spot_limit`).
     Several classes: replicas ≤ their limit·uses, one by one, because one may be needed for one class alone.
     """
     configs = [k for k in s.configs_of[i] if s.mix_capacity(k, t) > 0]
-    levels = sorted({s.mix_capacity(k, t) for k in configs})
-    most = s.stress * s.service_rate(i, t, -1) + max(levels, default=0.0)
-    for number, level in enumerate(levels):
-        above = [k for k in configs if s.mix_capacity(k, t) >= level]
-        aside = [(spares[k.index, kind], 1.0) for k in above for kind in seat_kinds(k) if (k.index, kind) in spares]
-        uses = _uses(m, s, i, t, number, aside)
+    capacity = {(k.index, kind): s.mix_capacity(k, t) * loss(s, k, kind) for k in configs for kind in seat_kinds(k)}
+    credit = min((s.spot_credit(seat.pool) for k in configs for seat in k.seats if seat.spot), default=1.0)
+    most = (s.stress * s.service_rate(i, t, -1) + max(capacity.values(), default=0.0)) / credit
+    for number, level in enumerate(sorted(set(capacity.values()))):
+        above = [key for key, v in capacity.items() if v >= level]
+        uses = _uses(m, s, i, t, number, [(spares[key], 1.0) for key in above if key in spares])
         if s.is_covering(i):
             running: Terms = []
-            for k in above:
-                share = s.mix_capacity(k, t) / most
-                for kind in seat_kinds(k):
-                    running += replica_terms(m, s, k, t, kind, share)
-                    if (k.index, kind) in spares:
-                        running.append((spares[k.index, kind], -share))
+            for key in above:
+                share = capacity[key] / most
+                running += [(c, share) for c, _ in replica_terms(m, s, s.configs[key[0]], t, key[1])]
+                if key in spares:
+                    running.append((spares[key], -share))
             m.row("spare", ("level", i, t, number), [*running, *((c, -v) for c, v in uses)], upper=0.0)
         else:
-            for k in above:
-                if s.mix_capacity(k, t) == level:
-                    _only_where(m, s, k, t, uses)
+            for key in above:
+                if capacity[key] == level:
+                    _only_where(m, s, s.configs[key[0]], key[1], t, uses)
 
 
-def _only_where(m: Milp, s: Sets, k: Config, t: int, uses: Terms) -> None:
+def _only_where(m: Milp, s: Sets, k: Config, kind: str, t: int, uses: Terms) -> None:
     """replicas[k,p,τ] ≤ limit·uses, in every pool."""
-    for kind in seat_kinds(k):
-        for column, _ in replica_terms(m, s, k, t, kind):
-            limit = m.variables[column].upper
-            if limit > 0:
-                scaled = [(c, limit * v) for c, v in uses]
-                m.row("spare", ("stand_in", k.service, t, k.index, column), [(column, -1.0), *scaled], lower=0.0)
+    for column, _ in replica_terms(m, s, k, t, kind):
+        limit = m.variables[column].upper
+        if limit > 0:
+            scaled = [(c, limit * v) for c, v in uses]
+            m.row("spare", ("stand_in", k.service, t, k.index, column), [(column, -1.0), *scaled], lower=0.0)
 
 
 def _serve_without_spares(m: Milp, s: Sets, i: int, t: int, b: int, spares: Spares) -> None:
     total = s.service_rate(i, t, -1)
     share = s.service_rate(i, t, b) / total
     terms = capacity_terms(m, s, i, t, 1.0 / total, most=share)
-    terms += [(c, -min(s.mix_capacity(s.configs[k], t) / total, share)) for (k, _), c in spares.items()]
+    for (index, kind), column in spares.items():
+        k = s.configs[index]
+        terms.append((column, -min(s.mix_capacity(k, t) * loss(s, k, kind) / total, share)))
     if s.is_covering(i):
         terms += overflow_terms(m, s, i, t, b)
     m.row("spare", (i, t, b), terms, lower=covered(m, i, t, b, share, share), scale=total)
@@ -119,9 +121,16 @@ def _serve_without_spares(m: Milp, s: Sets, i: int, t: int, b: int, spares: Spar
 
 def _stand_ins(m: Milp, s: Sets, i: int, t: int, spares: Spares) -> None:
     """Several classes: replicas beyond the spares run only where every spare can stand in for them."""
-    for number, j in enumerate(s.configs_of[i]):
-        aside = [(c, 1.0) for (k, _), c in spares.items() if stands_in(s, s.configs[k], j)]
-        _only_where(m, s, j, t, _uses(m, s, i, t, number, aside))
+    number = 0
+    for j in s.configs_of[i]:
+        for kind in seat_kinds(j):
+            aside = [
+                (c, 1.0)
+                for (index, other), c in spares.items()
+                if loss(s, s.configs[index], other) >= loss(s, j, kind) and stands_in(s, s.configs[index], j)
+            ]
+            _only_where(m, s, j, kind, t, _uses(m, s, i, t, number, aside))
+            number += 1
 
 
 def stands_in(s: Sets, k: Config, j: Config) -> bool:

@@ -119,3 +119,8 @@ def replica_terms(m: Milp, s: Sets, k: Config, t: int, kind: str, factor: float 
             credit = s.spot_credit(seat.pool) if kind == SPOT_SEAT else 1.0
             terms.append((column, factor * credit))
     return terms
+
+
+def loss(s: Sets, k: Config, kind: str) -> float:
+    """How many firm replicas of k the loss of one costs: its credit on spot, the largest of any pool."""
+    return s.best_spot_credit(k) if kind == SPOT_SEAT else 1.0

@@ -1,0 +1,82 @@
+"""Markets: what reductions compare. An instance is bought under one option, so a pool's options are markets apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.base import PurchaseOption
+from planner.candidates.types import Candidate, Pool, Problem, Rejected
+from planner.spec.types import SpotModel
+
+Seat = tuple[str, str, int]
+"""(service, configuration id, identity of its capability): pools of equal round trips share one capability object."""
+
+
+@dataclass(frozen=True)
+class Market:
+    """A pool under one purchase option, with the candidates that may use it and all their options there."""
+
+    pool: Pool
+    option: PurchaseOption
+    seats: Mapping[Seat, frozenset[PurchaseOption]]
+    sizes: tuple[int, ...]
+    usd_per_accelerator_hour: float
+    """Expected price; spot includes what its absence costs."""
+    terms: tuple[float, ...]
+    """What must be equal or no worse besides the price: (term, upfront) or (−credit, …)."""
+    limited: bool
+    """A quota or an offer limit touches it."""
+
+
+def markets_of(problem: Problem) -> list[Market]:
+    """Every pool and option that a candidate may use."""
+    by_pool: dict[str, list[Candidate]] = defaultdict(list)
+    for c in problem.candidates:
+        by_pool[c.pool].append(c)
+    quotas = {(p, o) for q in problem.quotas for p in q.pools for o in q.options}
+    credited = problem.policy.spot.model == SpotModel.CREDITED
+    found = []
+    for pool in problem.pools:
+        for price in pool.prices:
+            users = [c for c in by_pool.get(pool.id, ()) if price.option in c.options]
+            if not users:
+                continue
+            usd, terms = price.usd_per_hour, (float(price.term_months), price.upfront_fraction)
+            spot = price.option == PurchaseOption.SPOT
+            if spot and pool.spot is not None:
+                s = pool.spot
+                usd *= s.availability
+                usd += 0.0 if credited else (1 - s.availability) * (s.fallback_usd_per_hour or 0.0)
+                credit = 1 - s.interruptions_per_up_hour * s.start_h
+                terms = (-credit * s.availability if credited else -credit, 0.0)
+            limited = price.max_instances is not None or (pool.id, price.option) in quotas
+            # Spot that is away is bought on demand, so a quota on that touches it too.
+            limited = limited or (spot and (pool.id, PurchaseOption.ON_DEMAND) in quotas)
+            found.append(
+                Market(
+                    pool=pool,
+                    option=price.option,
+                    seats={(c.service, c.capability.config.id, id(c.capability)): frozenset(c.options) for c in users},
+                    sizes=tuple(sorted({c.capability.config.accelerators for c in users})),
+                    usd_per_accelerator_hour=usd / pool.accelerators,
+                    terms=terms,
+                    limited=limited,
+                )
+            )
+    return found
+
+
+def shortened(problem: Problem, kept: Sequence[Candidate], rejected: Sequence[Rejected] = ()) -> Problem:
+    """The problem with fewer candidates: pools that none sits in leave, and quotas over such pools."""
+    used = {c.pool for c in kept}
+    quotas = [q.model_copy(update={"pools": tuple(p for p in q.pools if p in used)}) for q in problem.quotas]
+    return problem.model_copy(
+        update={
+            "pools": tuple(p for p in problem.pools if p.id in used),
+            "candidates": tuple(kept),
+            "quotas": tuple(q for q in quotas if q.pools),
+            "rejected": (*problem.rejected, *rejected),
+        }
+    )
