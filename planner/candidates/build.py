@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.base import Check, CheckKind, PurchaseOption
@@ -231,6 +231,7 @@ def service_candidates(
         by_loads[request_loads(service, pool.country, catalog)].append((pool, options))
     found: list[Candidate] = []
     dominated: list[Rejected] = []
+    assessed: list[tuple[list[tuple[Pool, tuple[PurchaseOption, ...]]], dict[EngineConfig, ReplicaCapability]]] = []
     for loads, members in sorted(by_loads.items(), key=lambda kv: kv[1][0][0].id):
         hosts = {Host.of(p) for p, _ in members}
         configs = list(dict.fromkeys(c for h in sorted(hosts) for c in runnable[h]))
@@ -253,8 +254,11 @@ def service_candidates(
                 refusals += [
                     Refusal(config=answer.config, checks=checks) for _, checks in answer.refused_classes if checks
                 ]
-        for host in sorted(hosts):
-            kept, losers = prune_configs([capable[c] for c in runnable[host] if c in capable], catalog)
+        assessed.append((members, capable))
+    where = None if spec.policy.max_configurations is None else _where(assessed, runnable)
+    for members, capable in assessed:
+        for host in sorted({Host.of(p) for p, _ in members}):
+            kept, losers = prune_configs([capable[c] for c in runnable[host] if c in capable], catalog, where)
             dominated += [r.model_copy(update={"service": service.id}) for r in losers]
             for pool, options in members:
                 if Host.of(pool) == host:
@@ -277,6 +281,20 @@ def _too_slow(service: Service, replica: ReplicaCapability, margin: float) -> Ch
     return Check(
         check="replicas", kind=CheckKind.PHYSICAL, needed=most, had=MOST_REPLICAS, unit="replicas", detail=detail
     )
+
+
+def _where(
+    assessed: Sequence[tuple[Sequence[tuple[Pool, tuple[PurchaseOption, ...]]], Mapping[EngineConfig, object]]],
+    runnable: Mapping[Host, Sequence[EngineConfig]],
+) -> dict[EngineConfig, set[tuple[int, Host]]]:
+    """Where each configuration can serve: kinds of hosts, apart by the round trips of their country."""
+    found: dict[EngineConfig, set[tuple[int, Host]]] = defaultdict(set)
+    for number, (members, capable) in enumerate(assessed):
+        for host in {Host.of(p) for p, _ in members}:
+            for config in runnable[host]:
+                if config in capable:
+                    found[config].add((number, host))
+    return found
 
 
 def _unique(rejected: Iterable[Rejected]) -> list[Rejected]:

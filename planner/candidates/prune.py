@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from planner.base import Check, CheckKind
 from planner.candidates.types import Rejected
 from planner.catalog.catalog import Catalog
-from planner.performance.types import ReplicaCapability
+from planner.performance.types import EngineConfig, ReplicaCapability
 
 
 def covers(better: ReplicaCapability, worse: ReplicaCapability) -> bool:
@@ -29,10 +29,14 @@ def covers(better: ReplicaCapability, worse: ReplicaCapability) -> bool:
 
 
 def prune_configs(
-    capabilities: Sequence[ReplicaCapability], catalog: Catalog
+    capabilities: Sequence[ReplicaCapability],
+    catalog: Catalog,
+    hosts: Mapping[EngineConfig, Collection[object]] | None = None,
 ) -> tuple[list[ReplicaCapability], list[Rejected]]:
     """Configurations on one host that no other one covers, and the covered ones with the one that covers them.
 
+    `hosts`: where each configuration runs. Where configurations are counted (`max_configurations`), one that runs on
+    several kinds of hosts is replaced on one of them only by one that could replace it on all.
     Compared only inside one model and one quality: a precision that loses more quality never removes one that loses
     less. Ties fall to the more usual engine and the smaller id, so the order of the input changes nothing.
     """
@@ -43,6 +47,10 @@ def prune_configs(
     engines = sorted(catalog.engines, key=lambda e: (not e.production, abs(e.efficiency - 1.0), e.id))
     usual = {e.id: position for position, e in enumerate(engines)}
     loss = {p.id: p.quality_loss_percent_high for p in catalog.precisions}
+
+    def may(better: ReplicaCapability, worse: ReplicaCapability) -> bool:
+        return hosts is None or set(hosts[worse.config]) <= set(hosts[better.config])
+
     kept: list[ReplicaCapability] = []
     rejected: list[Rejected] = []
     for _, members in sorted(groups.items()):
@@ -52,9 +60,9 @@ def prune_configs(
         )
         survivors: list[ReplicaCapability] = []
         for c in ordered:
-            winner = next((s for s in survivors if _replaces(s, c, loss)), None)
+            winner = next((s for s in survivors if may(s, c) and _replaces(s, c, loss)), None)
             if winner is None:
-                survivors = [s for s in survivors if not _drop(s, c, loss, rejected)] + [c]
+                survivors = [s for s in survivors if not (may(c, s) and _drop(s, c, loss, rejected))] + [c]
             else:
                 rejected.append(_dominated(c, winner))
         kept += survivors

@@ -51,12 +51,13 @@ def reduce_seats(problem: Problem) -> Problem:
     Elsewhere, one replica of a, worth its share of an instance, is replaced under each of its options by h replicas of
     a seat b of the same service when h·cost_b ≤ cost_a, b fills whole instances (so it costs no more than its share),
     no limit touches b, and h of b serve every mix that one of a serves (all rows no higher divided by h; spot: no less
-    credit). A seat leaves with all its firm options, so that who shares instances stays as it is, and
+    credit). b is paid in the same way, or by the hour where a is a commitment. A seat leaves with all its firm options,
+    so that who shares instances stays as it is, and
 
     - replicas smaller than their instance go all together: one might ride along in an instance paid for another;
     - where commitments outlast a slice, the same instance may serve one seat by day and another by night, so all
-      seats of a desk go together, under each commitment to one desk; under all options to one pool where a replica
-      needs several instances, because it may stand on reserved and rented ones at once.
+      seats of a desk go together, under each commitment to places that are paid by the hour or to one desk; to one pool
+      under all options where a replica needs several instances, because it may stand on reserved and rented ones.
 
     Under `max_configurations` only the same configuration replaces another, under `providers.max_count` only the same
     provider. Every step is exact for the problem that the steps before have left, so the whole is.
@@ -174,15 +175,19 @@ class _Work:
         found = []
         for option in desk.options:
             place = self.places[id(a), option]
-            winner = next(self._rivals(place), None)
+            winner = next(self._rivals(place), None) or self._by_the_hour(place)
             if winner is None:
                 return None
             found.append(winner)
         return found
 
-    def _rivals(self, a: Place, pool: str | None = None) -> Iterator[Place]:
-        """Places that replace a, cheapest first; of one pool if given."""
-        option = a.market.option
+    def _by_the_hour(self, a: Place) -> Place | None:
+        """The cheapest place paid by the hour that replaces a."""
+        return next(self._rivals(a, option=PurchaseOption.ON_DEMAND if TERM_MONTHS[a.market.option] else None), None)
+
+    def _rivals(self, a: Place, pool: str | None = None, option: PurchaseOption | None = None) -> Iterator[Place]:
+        """Places that replace a, cheapest first; of one pool if given; paid as a unless an option is given."""
+        option = option or a.market.option
         for b in self.strong[a.candidate.service, option]:
             if b.usd_per_hour > a.usd_per_hour:
                 return
@@ -203,17 +208,19 @@ class _Work:
         over_several = any(
             p.size > p.market.pool.accelerators for a in left if (p := self.places[id(a), desk.options[0]])
         )
+        rows = {o: [self.places[id(a), o] for a in left] for o in desk.options}
+        hourly = {o: [b for a in seats if (b := self._by_the_hour(a)) is not None] for o, seats in rows.items()}
+        free = {o for o, found in hourly.items() if len(found) == len(left)}
         columns: list[list[Place]] = []
         pools: set[str] = set()
-        for option in desk.options:
-            seats = [self.places[id(a), option] for a in left]
-            apart = not TERM_MONTHS[option] and not over_several
-            column = [next(self._rivals(a), None) for a in seats] if apart else self._in_one_desk(seats, pools)
-            if column is None or not all(column):
+        for option, seats in rows.items():
+            apart = option in free and (not over_several or len(free) == len(rows))
+            column = hourly[option] if apart else self._in_one_desk(seats, pools)
+            if column is None:
                 return {}
-            columns.append([b for b in column if b is not None])
-            if over_several:
-                pools = {columns[0][0].candidate.pool}
+            if over_several and not apart:
+                pools = {b.candidate.pool for b in column}
+            columns.append(column)
         return {id(a): [column[i] for column in columns] for i, a in enumerate(left)}
 
     def _in_one_desk(self, seats: Sequence[Place], pools: set[str]) -> list[Place] | None:
@@ -242,7 +249,9 @@ def _firm(c: Candidate) -> Options:
 def _outdoes(b: Place, a: Place) -> bool:
     """Whether replicas of b, for no more money, serve what one of a serves on no worse terms."""
     copies = math.floor(a.usd_per_hour / b.usd_per_hour + 1e-9) if b.usd_per_hour > 0 else 1
-    if a.market.option == PurchaseOption.SPOT:
+    if a.market.option != b.market.option:
+        terms = b.market.option == PurchaseOption.ON_DEMAND
+    elif a.market.option == PurchaseOption.SPOT:
         terms = b.market.terms <= a.market.terms
     else:
         terms = b.market.terms[0] == a.market.terms[0] and b.market.terms[1] <= a.market.terms[1]
@@ -263,7 +272,7 @@ def _refusal(c: Candidate, option: PurchaseOption, winner: Place) -> Rejected:
         check="dominated_by",
         kind=CheckKind.POLICY,
         needed="less money per replica, or more served by one",
-        had=f"{winner.candidate.id.split('|', 1)[1]}/{option.value}",
-        detail="replicas there serve at least as much for no more money under the same option",
+        had=f"{winner.candidate.id.split('|', 1)[1]}/{winner.market.option.value}",
+        detail="replicas there serve at least as much for no more money and no longer commitment",
     )
     return Rejected(what=f"{c.id.split('|', 1)[1]}/{option.value}", service=c.service, checks=(check,))
