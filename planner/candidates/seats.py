@@ -45,8 +45,9 @@ class Desk:
 def reduce_seats(problem: Problem) -> Problem:
     """The problem without the seats whose replicas others replace.
 
-    In one pool, replicas of b replace one of a of the same service where h ≥ 1 of them fit into its accelerators and
-    serve every mix that it serves.
+    In one pool, replicas of b replace one of a of the same service where h ≥ 1 of b fit into a's accelerators and serve
+    every mix that it serves. Those smaller than their instance stay unless commitments outlast a slice: on an instance
+    that is paid for anyway the better precision is worth having.
 
     Elsewhere, one replica of a, worth its share of an instance, is replaced under each of its options by h replicas of
     a seat b of the same service when h·cost_b ≤ cost_a, b fills whole instances (so it costs no more than its share),
@@ -143,6 +144,8 @@ class _Work:
     def _covers(self, desk: Desk, b: Candidate, a: Candidate) -> bool:
         mine, other = self.places[id(a), desk.options[0]], self.places[id(b), desk.options[0]]
         room = mine.market.pool.accelerators
+        if not (mine.whole and other.whole) and not desk.lasting(self.slices):
+            return False
         if mine.size <= room or other.whole:
             copies = mine.size // other.size
         else:

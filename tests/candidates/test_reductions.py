@@ -107,15 +107,14 @@ def test_one_configuration_in_two_places_counts_once(child: SolverChild) -> None
     assert usd_per_hour(core(free), child) == pytest.approx(usd_per_hour(free, child)) == pytest.approx(1.0)
 
 
-def test_a_weaker_configuration_leaves_its_own_pool() -> None:
-    """Where replicas are smaller than the instance the stronger one takes the weaker one's place, whatever it costs."""
-    weak, strong, p = (
-        capability(1, (1.0,), precision="p0"),
-        capability(1, (0.5,), precision="p1"),
-        pool("p", 8, {OD: 8}),
-    )
-    whole = problem((730,), [service(request_class([1.0]))], [p], [candidate(weak, p), candidate(strong, p)])
-    (kept,) = core(whole).candidates
-    assert kept.capability.config.precision == "p1"
-    (refusal,) = core(whole).rejected
-    assert refusal.checks[0].check == "dominated_by"
+@pytest.mark.parametrize(
+    ("room", "option", "kept"), [(1, OD, {"p1"}), (8, OD, {"p0", "p1"}), (8, R1, {"p1"}), (1, R1, {"p1"})]
+)
+def test_a_weaker_configuration_leaves_its_own_pool(room: int, option: PurchaseOption, kept: set[str]) -> None:
+    """Not where it may ride along on a rented instance that is paid for: its precision may be the better one."""
+    weak, strong = capability(1, (1.0,), precision="p0"), capability(1, (0.5,), precision="p1")
+    p = pool("p", room, {option: float(room)})
+    asked = service(request_class([1.0, 2.0]))
+    left = core(problem((365, 365), [asked], [p], [candidate(weak, p), candidate(strong, p)]))
+    assert {c.capability.config.precision for c in left.candidates} == kept
+    assert {c.check for r in left.rejected for c in r.checks} == ({"dominated_by"} if len(kept) == 1 else set())
