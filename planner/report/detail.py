@@ -158,17 +158,19 @@ def _binding(limits: Iterable[Binding], names: Mapping[str, str]) -> list[str]:
 
 
 def margin_lines(products: Iterable[HeadroomProduct]) -> list[str]:
-    """The spec's margins by name with what each takes from capacity, and where it differs from what."""
+    """The spec's margins by name with what each takes from capacity, and of which configurations where not of all."""
     found: dict[str, dict[str, dict[str, None]]] = {}
+    everything = set()
     for product in products:
         what = " ".join(product.config.split("/")[2:]) or product.config
+        everything.add(what)
         for name, factor in product.factors.items():
             stated = product.stated.get(name)
             found.setdefault(_margin(name, stated), {}).setdefault(f"×{factor:.2f}", {})[what] = None
     lines = []
     for name, factors in found.items():
         effects = [f"{factor} ({', '.join(where)})" for factor, where in factors.items()]
-        if len(factors) == 1:
+        if len(factors) == 1 and everything == set(*factors.values()):
             effects = list(factors)
         lines.append(name if effects == ["×1.00"] else f"{name} → capacity {', '.join(effects)}")
     return lines

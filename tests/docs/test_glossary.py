@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from planner.report.table import proof
+from planner.report.words import proof
 from planner.units import MONTHS_PER_QUARTER
 from tests.docs.console import ROOT
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from planner.report.detail import margin_lines
 from planner.report.explain import plan_text
 from planner.report.result import build_result
 from planner.report.table import result_table
@@ -107,6 +108,13 @@ def test_margins_show_the_values_of_the_spec() -> None:
     assert "forecast margin 1.25 → capacity ×0.80" in text
     assert "estimate quantile P70 → capacity ×0.90" in text
     assert "target utilisation 0.9 → capacity" in text
+    made = result().plans[0].explanation.headroom[0]
+    measured = made.model_copy(update={
+        "config": "m/fp8/vllm/L4/tp1", "factors": {"forecast_margin": 0.8, "target_utilization": 0.7}
+    })  # fmt: skip
+    lines = margin_lines([made, measured])
+    assert lines[0] == "forecast margin 1.25 → capacity ×0.80"
+    assert lines[1] == "estimate quantile P70 → capacity ×0.90 (vllm H100-SXM tp2)"
 
 
 def test_ties_share_a_rank_and_every_plan_has_its_own_headline() -> None:
