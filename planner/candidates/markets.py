@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from planner.base import PurchaseOption
 from planner.candidates.types import Candidate, Pool, Problem, Rejected
 from planner.spec.types import SpotModel
 
+_DISCOUNT = re.compile(r"overlay: (\S+%) discount")
+"""How the source of an offer says that an overlay took a discount off it."""
 Seat = tuple[str, str, int]
 """(service, configuration id, identity of its capability): pools of equal round trips share one capability object."""
 
@@ -80,3 +83,15 @@ def shortened(problem: Problem, kept: Sequence[Candidate], rejected: Sequence[Re
             "rejected": (*problem.rejected, *rejected),
         }
     )
+
+
+def both_prices(loser: Market, usd: float, winner: Market, winner_usd: float) -> str:
+    """`verda 3.12, lambda 2.98`: two prices with the discounts that were negotiated for them, spot as expected."""
+    return f"{_price(loser, usd)}, {_price(winner, winner_usd)}"
+
+
+def _price(market: Market, usd: float) -> str:
+    price = market.pool.price(market.option)
+    notes = ["expected"] if market.option == PurchaseOption.SPOT else []
+    notes += [f"after a discount of {d}" for d in _DISCOUNT.findall(price.source if price is not None else "")]
+    return f"{market.pool.provider} {usd:.3g}" + (f" ({', '.join(notes)})" if notes else "")

@@ -92,6 +92,6 @@ def _dominated(c: ReplicaCapability, winner: ReplicaCapability) -> Rejected:
         kind=CheckKind.POLICY,
         needed="more capacity per accelerator or better quality than every smaller configuration",
         had=winner.config.id,
-        detail=f"{winner.config.id} serves at least as much on the same accelerators",
+        detail="it serves at least as much on the same accelerators",
     )
     return Rejected(what=c.config.id, checks=(check,))

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from planner.base import Check, CheckKind, PurchaseOption
-from planner.candidates.markets import Market, markets_of, shortened
+from planner.candidates.markets import Market, both_prices, markets_of, shortened
 from planner.candidates.seats import reduce_seats
 from planner.candidates.types import Problem, Rejected
 
@@ -75,7 +75,8 @@ def reduce_markets(problem: Problem) -> Problem:
         groups[market.pool.accelerator, market.option, provider].append(market)
         if market.option != PurchaseOption.SPOT:
             firm[market.pool.id][market.option] = market
-    winners: dict[tuple[str, PurchaseOption], str] = {}
+    winners: dict[tuple[str, PurchaseOption], Market] = {}
+    losers: list[Market] = []
     for members in groups.values():
         for p in members:
             together = _together(p, firm)
@@ -83,9 +84,10 @@ def reduce_markets(problem: Problem) -> Problem:
                 if q is p or not _all_replaced(q, together, firm):
                     continue
                 if q.pool.id < p.pool.id or not _all_replaced(p, _together(q, firm), firm):
-                    winners[p.pool.id, p.option] = q.pool.id
+                    winners[p.pool.id, p.option] = q
+                    losers.append(p)
                     break
-    return _without(problem, winners)
+    return _without(problem, winners, losers)
 
 
 def _together(p: Market, firm: Mapping[str, Mapping[PurchaseOption, Market]]) -> Sequence[Market]:
@@ -132,24 +134,30 @@ def _share_alike(q: Market, p: Market) -> bool:
     return all(image.setdefault(options, q.seats[seat]) == q.seats[seat] for seat, options in p.seats.items())
 
 
-def _without(problem: Problem, winners: Mapping[tuple[str, PurchaseOption], str]) -> Problem:
+def _without(
+    problem: Problem, winners: Mapping[tuple[str, PurchaseOption], Market], losers: Sequence[Market]
+) -> Problem:
     kept = []
     for c in problem.candidates:
         options = tuple(o for o in c.options if (c.pool, o) not in winners)
         if options:
             kept.append(c if options == c.options else c.model_copy(update={"options": options}))
-    return shortened(problem, kept, [_dominated(pool, option, winners) for pool, option in sorted(winners)])
+    ordered = sorted(losers, key=lambda m: (m.pool.id, m.option))
+    return shortened(problem, kept, [_dominated(market, winners) for market in ordered])
 
 
-def _dominated(pool: str, option: PurchaseOption, winners: Mapping[tuple[str, PurchaseOption], str]) -> Rejected:
-    last = pool
-    while (last, option) in winners:
-        last = winners[last, option]
+def _dominated(market: Market, winners: Mapping[tuple[str, PurchaseOption], Market]) -> Rejected:
+    last = market
+    while (last.pool.id, last.option) in winners:
+        last = winners[last.pool.id, last.option]
+    prices = both_prices(market, market.usd_per_accelerator_hour, last, last.usd_per_accelerator_hour)
     check = Check(
         check="dominated_by",
         kind=CheckKind.POLICY,
         needed="a lower price per accelerator, or a place apart",
-        had=f"{last}/{option.value}",
-        detail="the same accelerators under the same law cost no more there",
+        had=f"{last.pool.id}/{market.option.value}",
+        detail=f"{prices} USD per accelerator-hour; the same accelerators under the same law cost no more there",
     )
-    return Rejected(what=f"{pool}/{option.value}", checks=(check,))
+    services = {service for service, _, _ in market.seats}
+    service = services.pop() if len(services) == 1 else None
+    return Rejected(what=f"{market.pool.id}/{market.option.value}", service=service, checks=(check,))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.base import TERM_MONTHS, Check, CheckKind, PurchaseOption
-from planner.candidates.markets import Market, markets_of, shortened
+from planner.candidates.markets import Market, both_prices, markets_of, shortened
 from planner.candidates.types import Candidate, Problem, Rejected
 
 Options = tuple[PurchaseOption, ...]
@@ -125,7 +125,7 @@ class _Work:
             options = tuple(o for o in c.options if (id(c), o) not in self.winners)
             if options:
                 kept.append(c if options == c.options else c.model_copy(update={"options": options}))
-            rejected += [_refusal(c, o, self.winners[id(c), o]) for o in c.options if o not in options]
+            rejected += [_refusal(self.places[id(c), o], self.winners[id(c), o]) for o in c.options if o not in options]
         return shortened(self.problem, kept, rejected)
 
     # ---- in one pool -----------------------------------------------------------------------------------------
@@ -270,12 +270,15 @@ def _serves(b: Place, a: Place, copies: int) -> bool:
     return all(any(all(row.use[r] <= copies * base.use[r] for r in served) for base in mine.rows) for row in other.rows)
 
 
-def _refusal(c: Candidate, option: PurchaseOption, winner: Place) -> Rejected:
+def _refusal(loser: Place, winner: Place) -> Rejected:
+    c, option = loser.candidate, loser.market.option
+    prices = both_prices(loser.market, loser.usd_per_hour, winner.market, winner.usd_per_hour)
     check = Check(
         check="dominated_by",
         kind=CheckKind.POLICY,
         needed="less money per replica, or more served by one",
         had=f"{winner.candidate.id.split('|', 1)[1]}/{winner.market.option.value}",
-        detail="replicas there serve at least as much for no more money and no longer commitment",
+        detail=f"{prices} USD per replica-hour; replicas there serve at least as much for no more money and no longer "
+        "commitment",
     )
     return Rejected(what=f"{c.id.split('|', 1)[1]}/{option.value}", service=c.service, checks=(check,))

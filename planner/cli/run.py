@@ -159,6 +159,7 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
         baselines=tuple(
             BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
         ),
+        kept=programme.compiled.problem.candidates,
         infeasibility=_infeasibility(ranking, programme.compiled, child, options, limit_s),
     )  # fmt: skip
     return Outcome(build_result(answer), answer, ranking.interrupted)

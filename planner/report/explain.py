@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -10,12 +10,14 @@ from rich.text import Text
 
 from planner.base import Check, CheckKind
 from planner.candidates.types import Rejected
-from planner.explain.refusals import DOMINATED, why_not
+from planner.explain.names import Reading
+from planner.explain.refusals import DOMINATED, shown_kind, why_not
 from planner.report.detail import plan_details
 from planner.report.layout import output_width, render, section
-from planner.report.numbers import dump_json, quantity
-from planner.report.table import baselines, conflicts, headline, refusals
+from planner.report.numbers import dump_json
+from planner.report.table import baselines, conflicts, headline, needed_and_had, refusals
 from planner.report.types import PlanView, Result
+from planner.report.verdict import Verdict, services, verdict
 
 MOST_SHOWN = 20
 """Reasons shown for a name; the rest is counted."""
@@ -46,19 +48,23 @@ def plan_text(result: Result, number: int | None, format_: str, colour: bool = F
     return render(Group(*parts), output_width(), colour)
 
 
-def why_not_text(result: Result, names: Mapping[str, Collection[str]], format_: str, colour: bool = False) -> str:
-    """For every name (→ its spellings): the plans that use it, and the refusals that concern it."""
-    found = {name: (users(result, same), why_not(result.rejected, same)) for name, same in names.items()}
+def why_not_text(result: Result, readings: Sequence[Reading], format_: str, colour: bool = False) -> str:
+    """For every name: the main reason, the plans that use it, and the refusals that concern it."""
+    found = [(r, users(result, r.same), why_not(result.rejected, r.same)) for r in readings]
+    answers = [verdict(r, ranks, refused, result) for r, ranks, refused in found]
     if format_ == "json":
         return dump_json(
             {
-                name: {"used_by_plans": list(ranks), "rejected": [r.model_dump(mode="json") for r in refused]}
-                for name, (ranks, refused) in found.items()
+                r.name: {
+                    "read_as": list(r.same), "answer": answer.kind, "text": answer.text, "used_by_plans": list(ranks),
+                    "rejected": [x.model_dump(mode="json") for x in refused],
+                }
+                for (r, ranks, refused), answer in zip(found, answers, strict=True)
             }
-        )
+        )  # fmt: skip
     parts: list[RenderableType] = []
-    for name, (ranks, refused) in found.items():
-        parts += [Text(f"Why not {name}?", style="bold"), *_answer(name, ranks, refused, result), ""]
+    for (r, _, refused), answer in zip(found, answers, strict=True):
+        parts += [Text(f"Why not {r.name}?", style="bold"), *_answer(r, answer, refused, result), ""]
     return render(Group(*parts), output_width(), colour)
 
 
@@ -74,27 +80,21 @@ def _used_names(plan: PlanView) -> set[str]:
         names |= {p.offer, p.provider, p.region, f"{p.provider}/{p.region}", p.country, p.operator_jurisdiction}
         names |= {p.instance_type, p.accelerator, p.purchase_option}
     for d in plan.deployments:
-        names |= {d.model, d.precision, d.kv_precision, d.engine, d.accelerator, d.pool}
+        names |= {d.model, d.precision, d.engine, d.accelerator, d.pool}
     for a in plan.api:
         names |= {a.api, a.provider, a.api.split("/", 1)[-1], a.api.split("@", 1)[0]}
     return {n.lower() for n in names if n}
 
 
-def _answer(name: str, ranks: Sequence[int], refused: Sequence[Rejected], result: Result) -> list[RenderableType]:
-    lines = []
-    if ranks:
-        lines.append(f"it is used by plan{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}")
-    several = len({r.service for r in result.rejected if r.service}) > 1
+def _answer(r: Reading, answer: Verdict, refused: Sequence[Rejected], result: Result) -> list[RenderableType]:
+    """How the name was read, the main reason, then every group of refusals."""
+    several = len(services(result)) > 1
+    lines = [answer.text] if r.said is None else [r.said, answer.text]
     groups = _alike(refused)
     lines += [_refusals(members, several) for members in groups[:MOST_SHOWN]]
     if len(groups) > MOST_SHOWN:
         rest = sum(r.count for members in groups[MOST_SHOWN:] for r in members)
         lines.append(f"and {rest:,} more refusals for other reasons (--format json lists all)")
-    if not lines:
-        lines.append(
-            f"no shown plan uses {name} and nothing was refused because of it: the spec does not ask for it, or it is "
-            "possible but dearer, or no offer of the catalog has it (planner catalog show)"
-        )
     return [section("", lines, "·")]
 
 
@@ -121,9 +121,10 @@ def _refusals(members: Sequence[Rejected], name_service: bool) -> str:
     """Which checks failed and how often; below it the first few with what was needed and what there was."""
     checks = _once(members[0].checks)
     count = sum(r.count for r in members)
-    lines = [f"{' and '.join(f'{_words(c)} [{c.kind}]' for c in checks)}, {count:,} time{'s' if count > 1 else ''}:"]
+    reasons = " and ".join(f"{_words(c)} [{shown_kind(c.check, c.kind)}]" for c in checks)
+    lines = [f"{reasons}, {count:,} time{'s' if count > 1 else ''}:"]
     for r in members[:MOST_EXAMPLES]:
-        where = f"{r.service}: " if name_service and r.service else ""
+        where = f"{r.service or 'every service'}: " if name_service else ""
         found = _once(r.checks)
         numbers = [_numbers(c, named=len(found) > 1) for c in found]
         lines.append(f"– {where}{r.what}: {'; '.join(n for n in numbers if n)}".rstrip(": "))
@@ -137,14 +138,9 @@ def _words(check: Check) -> str:
 
 
 def _numbers(check: Check, named: bool) -> str:
-    if check.needed is None and check.had is None:
+    words = needed_and_had(check)
+    if not words:
         return check.detail or ""
     if check.check == DOMINATED:
-        return f"replaced by {_value(check.had)}"
-    unit = f" {check.unit}" if check.unit else ""
-    head = f"{_words(check)} " if named else ""
-    return f"{head}needed {_value(check.needed)}{unit}, had {_value(check.had)}"
-
-
-def _value(value: float | str | None) -> str:
-    return value if isinstance(value, str) else "nothing" if value is None else quantity(value)
+        return f"replaced by {check.had}" + (f": {check.detail}" if check.detail else "")
+    return f"{_words(check)} {words}" if named and check.check != "support" else words

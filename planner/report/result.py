@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.base import PurchaseOption
-from planner.candidates.types import ApiUse, Deployment, Plan, Pool, Problem, Purchase, Rejected
+from planner.candidates.types import ApiUse, Candidate, Deployment, Plan, Pool, Problem, Purchase, Rejected
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.demand.types import Demand, Service
 from planner.explain.types import Explanation
-from planner.performance.types import ReplicaCapability
 from planner.report.numbers import dump_json
+from planner.report.possible import asked, mix_capacity, possible
 from planner.report.types import (
     ApiView,
     AxesView,
@@ -71,6 +71,8 @@ class Answer:
     notes: tuple[str, ...] = ()
     baselines: tuple[BaselineView, ...] = ()
     infeasibility: InfeasibilityView | None = None
+    kept: tuple[Candidate, ...] = ()
+    """Candidates that nothing else replaces."""
 
 
 def build_result(answer: Answer) -> Result:
@@ -93,6 +95,8 @@ def build_result(answer: Answer) -> Result:
         baselines=answer.baselines,
         rejected=sorted_rejected(answer.problem.rejected),
         infeasibility=answer.infeasibility,
+        asked=asked(demand.services, answer.catalog),
+        possible=possible(answer.problem, answer.kept),
     )
 
 
@@ -269,31 +273,6 @@ def _router(catalog: Catalog, engine: str) -> str:
         return catalog.engine(engine).router
     except UnknownName:
         return "least-request"
-
-
-def mix_capacity(capability: ReplicaCapability, service: Service) -> float | None:
-    """req/s of the served classes, in the proportions of the busiest slice, that one replica carries in its SLO.
-
-    1 / max_row Σ_r s_r · use[row,r], s_r the class's share of the rate. None where nothing is served or no row limits.
-    """
-    totals = [math.fsum(c.sizing_req_per_s[i] for c in service.classes) for i in range(_slices(service))]
-    if not totals or max(totals) <= 0:
-        return None
-    peak = totals.index(max(totals))
-    rates = [
-        c.sizing_req_per_s[peak] if served else 0.0
-        for c, served in zip(service.classes, capability.served, strict=True)
-    ]
-    total = math.fsum(rates)
-    if total <= 0:
-        return None
-    load = max((math.fsum(r / total * u for r, u in zip(rates, row.use, strict=True)) for row in capability.rows),
-               default=0.0)  # fmt: skip
-    return 1.0 / load if load > 0 else None
-
-
-def _slices(service: Service) -> int:
-    return len(service.classes[0].sizing_req_per_s) if service.classes else 0
 
 
 def _finite(value: float | None) -> float | None:

@@ -226,6 +226,37 @@ class PolicyView(Frozen):
     """Largest over the services."""
 
 
+class AskedView(Frozen):
+    """What the spec lets one service use, defaults filled in."""
+
+    service: str
+    workloads: tuple[str, ...]
+    models: tuple[str, ...]
+    precisions: tuple[str, ...]
+    engines: tuple[str, ...]
+    apis: tuple[str, ...]
+    """Names of the APIs that are equivalent."""
+    purchase_options: tuple[str, ...]
+
+
+class PossibleView(Frozen):
+    """A configuration on an offer, or an API, that could serve a service and that nothing else replaces."""
+
+    service: str
+    offer: str
+    """Id of the offer of machines or of the API."""
+    config: str | None
+    """`model/precision/engine/accelerator/tpN…`; null for an API."""
+    provider: str
+    region: str
+    country: str | None
+    accelerator: str | None
+    usd_per_accelerator_hour: float | None
+    usd_per_replica_hour: float | None
+    usd_per_1000_requests: float | None
+    """Of the service's mix; machines fully used inside the SLO. Null where a class is not served."""
+
+
 class Result(Frozen):
     """What `planner solve SPEC --format json` prints."""
 
@@ -245,3 +276,5 @@ class Result(Frozen):
     baselines: tuple[BaselineView, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     infeasibility: InfeasibilityView | None = None
+    asked: tuple[AskedView, ...] = ()
+    possible: tuple[PossibleView, ...] = ()

@@ -13,6 +13,7 @@ from planner.cli.output import format_option, output_option, write_result
 from planner.errors import Fault, InputError
 
 if TYPE_CHECKING:
+    from planner.explain.names import Reading
     from planner.report.types import Result
 
 
@@ -46,7 +47,7 @@ def explain(
     result = _read_result(source) or _solve(source, catalog, time_limit)
     colour = output == "-" and stdout_is_terminal()
     if names:
-        write_result(why_not_text(result, _spelled(names, catalog), format_, colour), output)
+        write_result(why_not_text(result, _read_names(names, catalog, result), format_, colour), output)
         return 0
     if not result.plans:
         write_result(plan_text(result, None, format_, colour), output)
@@ -57,13 +58,14 @@ def explain(
     return 0
 
 
-def _spelled(names: tuple[str, ...], catalog: str | None) -> dict[str, tuple[str, ...]]:
-    """Name → itself and what it is an alias of."""
+def _read_names(names: tuple[str, ...], catalog: str | None, result: Result) -> list[Reading]:
+    """How every name is read."""
     from planner.catalog.load import load_catalog
-    from planner.explain.refusals import spellings
+    from planner.explain.names import read_name
 
     rows = load_catalog(catalog)
-    return {name: spellings(name, rows) for name in names}
+    own = {n for p in result.possible for n in (p.provider, p.region, p.accelerator) if n}
+    return [read_name(name, rows, own) for name in names]
 
 
 def _read_result(source: str) -> Result | None:
