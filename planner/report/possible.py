@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from planner.candidates.build import service_engines, service_precisions
 from planner.candidates.types import Candidate, Pool, Problem
 from planner.catalog.catalog import Catalog
 from planner.demand.types import Service
@@ -17,6 +16,8 @@ from planner.units import SECONDS_PER_HOUR
 
 def asked(services: Sequence[Service], catalog: Catalog) -> tuple[AskedView, ...]:
     """What each service may use, defaults filled in."""
+    from planner.candidates.build import service_engines, service_precisions  # loads numpy: not before a solve
+
     return tuple(
         AskedView(
             service=s.id, workloads=s.workloads, models=s.models,
