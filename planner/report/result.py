@@ -35,8 +35,8 @@ from planner.spec.types import Spec
 from planner.units import MONTHS_PER_QUARTER
 from planner.verify.types import ApiCost, Delivery, PurchaseCost, Verification
 
-TERMS = ("reserved", "on_demand", "spot", "owned", "api", "ops_overhead")
-"""Cost terms that are always printed, in this order; others follow by name."""
+TERMS = ("reserved", "on_demand", "spot", "owned", "power", "api", "egress", "ops_overhead", "sunk")
+"""Cost terms that are always there, 0 where none occur, in this order; others follow by name."""
 
 
 @dataclass(frozen=True, slots=True)

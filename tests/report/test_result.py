@@ -32,6 +32,9 @@ def test_contract_names_are_all_there() -> None:
         "total_usd_per_month", "terms", "by_quarter", "total_horizon_usd", "liability_beyond_horizon_usd",
         "usd_per_million_tokens", "cash_usd_per_month",
     }  # fmt: skip
+    assert set(plan["cost"]["terms"]) >= {
+        "reserved", "on_demand", "spot", "owned", "power", "api", "egress", "ops_overhead", "sunk"
+    }  # fmt: skip
     assert set(plan["purchases"][0]) == {
         "offer", "provider", "region", "zone", "country", "operator_jurisdiction", "instance_type", "accelerator",
         "accelerators_per_instance", "purchase_option", "term_months", "start_quarter", "tentative",
