@@ -51,7 +51,7 @@ class RunOptions:
     gap: float = 0.001
     max_gap: float | None = None
     time_limit_s: float | None = None
-    """None: 20 s, and 10 s more per further service, at most 300 s."""
+    """None: 15 s, and 10 s more per further service, at most 300 s."""
     seed: int = 0
     solver: str = "highs"
     explain: str = "fast"
@@ -114,8 +114,8 @@ def solve_spec(path: str, options: RunOptions, progress: ProgressLine | None = N
 
 
 def default_time_limit_s(services: int) -> float:
-    """20 s for one service, 10 s more for each further one, at most 300 s."""
-    return min(300.0, 20.0 + 10.0 * (services - 1))
+    """15 s for one service, 10 s more for each further one, at most 300 s."""
+    return min(300.0, 15.0 + 10.0 * (services - 1))
 
 
 def left_of(limit_s: float, spent_s: float) -> float:

@@ -44,7 +44,7 @@ ALTERNATIVE_GAP = 5e-3
 """Alternatives are sought to this gap at least; what they cost is verified, and the bound shown is global."""
 OPEN_GAP = 0.4
 """An alternative whose own gap is wider says nothing about its kind and is not shown."""
-PROOF_SHARE = 0.5
+PROOF_SHARE = 0.8
 """Share of the remaining solving time for the proof once a quick plan is known."""
 QUICK_SHARE = 0.4
 """Share of the solving time for the first plan."""
@@ -230,7 +230,7 @@ class _Search(Generic[V]):
         deadline = self.started + SOLVE_SHARE * self.options.time_limit_s
         quick = self._quick(deadline)
         hint = None if quick is None else self._hint(quick)
-        # With a good plan at hand half of the time for the proof is left to the ranking.
+        # With a good plan at hand some of the time for the proof is left to the ranking.
         limit_s = (deadline - time.monotonic()) * (1.0 if quick is None else PROOF_SHARE)
         answer = self.solve("solve", self.programme.milp, limit_s, hint)
         if isinstance(answer, Infeasible):
