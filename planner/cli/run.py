@@ -51,7 +51,7 @@ class RunOptions:
     gap: float = 0.001
     max_gap: float | None = None
     time_limit_s: float | None = None
-    """None: 15 s, and 10 s more per further service, at most 300 s."""
+    """None: 15 s, and 10 s more per further service and per service with several classes, at most 300 s."""
     seed: int = 0
     solver: str = "highs"
     explain: str = "fast"
@@ -113,9 +113,10 @@ def solve_spec(path: str, options: RunOptions, progress: ProgressLine | None = N
         return solve_loaded(loaded, options, child, line)
 
 
-def default_time_limit_s(services: int) -> float:
-    """15 s for one service, 10 s more for each further one, at most 300 s."""
-    return min(300.0, 15.0 + 10.0 * (services - 1))
+def default_time_limit_s(demand: Demand) -> float:
+    """15 s, 10 s more for each further service and for each service with several classes; at most 300 s."""
+    mixed = sum(len(service.classes) > 1 for service in demand.services)
+    return min(300.0, 15.0 + 10.0 * (len(demand.services) - 1 + mixed))
 
 
 def left_of(limit_s: float, spent_s: float) -> float:
@@ -133,7 +134,7 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
     from planner.verify.verify import Verifier
 
     started = time.monotonic()
-    limit_s = options.time_limit_s or default_time_limit_s(len(loaded.demand.services))
+    limit_s = options.time_limit_s or default_time_limit_s(loaded.demand)
     options = replace(options, time_limit_s=limit_s)
     line.stage("enumerating candidates")
     whole = build_problem(loaded.spec, loaded.catalog, loaded.demand)

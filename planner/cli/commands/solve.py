@@ -48,7 +48,7 @@ def _check_explain(_: click.Context, __: click.Parameter, value: str) -> str:
     "--time-limit",
     type=FiniteRange(0, LONGEST_S, min_open=True),
     default=None,
-    show_default="15, and 10 more per further service, at most 300",
+    show_default="15; 10 more per further service or mix of classes, at most 300",
     metavar="SECONDS",
     help="For the whole command; half of it for the best plan.",
 )
