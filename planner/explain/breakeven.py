@@ -163,7 +163,7 @@ def cheapest_hosting(tariffs: Sequence[Tariff], fixed_usd_per_month: float) -> H
     """Today's volume on one pool: whole replicas and spares in whole instances, the cheapest way."""
     ways = []
     for t in tariffs:
-        replicas = math.ceil(t.load - 1e-9) + t.spare
+        replicas = max(1, math.ceil(t.load - 1e-9)) + t.spare
         units = -(-replicas // t.per_unit)
         ways.append((fixed_usd_per_month + units * t.unit_usd_per_month, t.offer, units * t.instances_per_unit))
     usd, offer, instances = min(ways)

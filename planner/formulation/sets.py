@@ -191,7 +191,7 @@ class Sets:
         credit = min((self.spot_credit(seat.pool) for seat in k.seats if seat.spot), default=1.0)
         # Spares count with the best credit of any pool, so in the worst pool more stand in for them.
         spares = math.ceil(self.spare_count(s) * self.best_spot_credit(k) / credit - 1e-9)
-        return math.ceil(self.stress * load / credit - 1e-9) + max(spares, self.spare_count(s))
+        return max(1, math.ceil(self.stress * load / credit - 1e-9)) + max(spares, self.spare_count(s))
 
     def spare_count(self, s: int) -> int:
         spare = self.services[s].resilience.spare

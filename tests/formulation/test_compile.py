@@ -353,3 +353,15 @@ def test_head_room_buys_no_more_api_than_there_are_requests(child: SolverChild) 
     called = sum(r.req_per_s for u in plan.api for r in u.routes)
     hosted = sum(r.req_per_s for d in plan.deployments for r in d.routes)
     assert called + hosted == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("use", [1e-3, 1e-9, 1e-13, 1e-20])
+@pytest.mark.parametrize("rates", [[1.0], [1.0, 0.0], [1e-6, 1.0]])
+def test_any_demand_needs_a_replica_however_fast_it_is(child: SolverChild, use: float, rates: list[float]) -> None:
+    p = pool("p", 1, {OD: 1.0})
+    hours = (730.0 / len(rates),) * len(rates)
+    compiled, found = best(
+        child, problem(hours, [service(request_class(rates))], [p], [candidate(capability(1, (use,)), p)])
+    )
+    (deployment,) = compiled.plan(found.values).deployments
+    assert deployment.replicas == tuple(int(rate > 0) for rate in rates)
