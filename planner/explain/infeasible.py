@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from planner.candidates.types import Problem
+from planner.explain.refusals import main_reason
 from planner.explain.types import Conflict
 from planner.formulation.compile import Compiled
 from planner.formulation.elastic import ELASTIC, LIMITS, PROMISES, classes_short, conflicts, elastic_programme
@@ -85,6 +86,22 @@ def unservable(problem: Problem) -> tuple[Conflict, ...]:
             if rate > 0 and not hosted and not called:
                 found.append(
                     Conflict(family="serve_demand", keys=(service.id, cls.id), short_by=rate, unit="req/s",
-                             relax="nothing can serve it: see what was refused and why")
+                             relax=f"nothing can serve it: {_hurdle(problem, service.id, cls.id)}")
                 )  # fmt: skip
     return tuple(found)
+
+
+def _hurdle(problem: Problem, service: str, request_class: str) -> str:
+    """What stands in the way: the promise that is missed least, else the most common reason."""
+    reason = main_reason([r for r in problem.rejected if r.service == service], request_class)
+    if reason is None:
+        return "nothing that may be bought could"
+    check = reason.example_check
+    values = (f"{side} {_value(v, check.unit)}" for side, v in (("needed", check.needed), ("had", check.had)))
+    return f"{reason.check.replace('_', ' ')} {', '.join(values)}, e.g. {reason.example}"
+
+
+def _value(value: float | str | None, unit: str | None) -> str:
+    if value is None:
+        return "nothing"
+    return value if isinstance(value, str) else f"{value:.6g} {unit or ''}".rstrip()

@@ -9,6 +9,7 @@ from planner.candidates.types import Rejected
 from planner.explain.binding import binding_limits
 from planner.explain.breakeven import all_api, api_break_evens, replicas_per_volume, requests_per_month
 from planner.explain.headroom import headroom_products
+from planner.explain.infeasible import unservable
 from planner.explain.refusals import group_refusals, main_reason, spellings, why_not
 from planner.explain.risks import find_risks
 from planner.spec.types import OpsOverhead, Policy, Resilience, Spare
@@ -197,3 +198,21 @@ def test_main_reason_without_a_broken_promise_is_the_most_common_one() -> None:
     assert found is not None
     assert (found.check, found.count) == ("country", 3)
     assert main_reason([_refused("c", replaced)]) is None
+
+
+@pytest.mark.parametrize(
+    ("checks", "says"),
+    [
+        ((_slow(20.0, "chat/all"),), "tpot needed 10 ms, had 20 ms, e.g. a"),
+        ((Check(check="country", kind=CheckKind.POLICY, needed="EU", had="US"),), "country needed EU, had US, e.g. a"),
+        ((Check(check="spot_fallback", kind=CheckKind.POLICY, needed="x"),),
+         "spot fallback needed x, had nothing, e.g. a"),
+        ((), "nothing that may be bought could"),
+    ],
+)  # fmt: skip
+def test_what_nothing_can_serve_comes_with_the_rule_in_the_way(checks: tuple[Check, ...], says: str) -> None:
+    refused = tuple(_refused("a", check) for check in checks)
+    asked = sample.problem().model_copy(update={"candidates": (), "apis": (), "rejected": refused})
+    lost = unservable(asked)
+    assert {c.keys[1] for c in lost} == {c.id for s in asked.demand.services for c in s.classes}
+    assert all(c.relax == f"nothing can serve it: {says}" for c in lost)
