@@ -75,7 +75,7 @@ def _levels(m: Milp, s: Sets, i: int, t: int, spares: Spares) -> None:
 
     One class: Σ_{cap ≥ v} cap·(replicas − spares) ≤ (Λ + v_max)/credit·uses. More is never needed: while the capacity
     exceeds Λ by a replica's, a replica can be taken away (a spot one first, for `spot_limit`).
-    Several classes: replicas ≤ their limit·uses, one by one, because one may be needed for one class alone.
+    Several classes: replicas − spares ≤ their limit·uses, one by one, because one may be needed for one class alone.
     """
     configs = [k for k in s.configs_of[i] if s.mix_capacity(k, t) > 0]
     capacity = {(k.index, kind): s.mix_capacity(k, t) * loss(s, k, kind) for k in configs for kind in seat_kinds(k)}
@@ -99,12 +99,14 @@ def _levels(m: Milp, s: Sets, i: int, t: int, spares: Spares) -> None:
 
 
 def _only_where(m: Milp, s: Sets, k: Config, kind: str, t: int, uses: Terms) -> None:
-    """replicas[k,p,τ] ≤ limit·uses, in every pool."""
-    for column, _ in replica_terms(m, s, k, t, kind):
-        limit = m.variables[column].upper
-        if limit > 0:
-            scaled = [(c, limit * v) for c, v in uses]
-            m.row("spare", ("stand_in", k.service, t, k.index, column), [(column, -1.0), *scaled], lower=0.0)
+    """Σ_p replicas − spares ≤ limit·uses: more than its spares run only where the spares stand in for it."""
+    running = [c for c, _ in replica_terms(m, s, k, t, kind)]
+    limit = sum(m.variables[c].upper for c in running)
+    if limit > 0:
+        aside = m.column("spares", (k.index, t, kind))
+        beyond = [(c, -1.0) for c in running] + ([(aside, 1.0)] if aside is not None else [])
+        row = [*beyond, *((c, limit * v) for c, v in uses)]
+        m.row("spare", ("stand_in", k.service, t, k.index, kind), row, lower=0.0)
 
 
 def _serve_without_spares(m: Milp, s: Sets, i: int, t: int, b: int, spares: Spares) -> None:
