@@ -44,6 +44,12 @@ def planner(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     return call
 
 
+@pytest.fixture(autouse=True)
+def _width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text is as wide as its user's screen, and test runners set that too: here it is always 100."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture
 def planner_process() -> Callable[..., subprocess.CompletedProcess[str]]:
     """`planner(*args)` as a process, for what one process cannot show: signals, pipes, start-up."""
