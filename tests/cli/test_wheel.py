@@ -57,6 +57,6 @@ def test_solve_works_from_the_wheel(site: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_wheel_has_licence_entry_point_and_nothing_else(site: Path) -> None:
     (info,) = site.glob("planner-*.dist-info")
-    assert "planner = planner.cli.main:main" in (info / "entry_points.txt").read_text()
+    assert "planner = planner.__main__:main" in (info / "entry_points.txt").read_text()
     assert (info / "licenses" / "LICENSE").is_file()
     assert {p.name for p in site.iterdir()} == {"planner", info.name}
