@@ -273,3 +273,10 @@ def test_support_rules_know_the_published_traps() -> None:
     gguf = {"q4_k_m", "q3_k_m", "q2_k"}
     assert {e.id for e in CATALOG.engines if gguf & set(e.precisions)} == {"llama.cpp", "ollama"}
     assert {e.id for e in CATALOG.engines if "exl2-4.0bpw" in e.precisions} == {"exllamav2"}
+
+
+def test_no_public_gpu_cloud_claims_an_attestation_that_covers_other_services() -> None:
+    """SecNumCloud is given to single services: no offer of the catalog is among them, so none may count as one."""
+    holders = {p.id for p in CATALOG.providers if "secnumcloud" in p.certifications}
+    assert holders
+    assert not holders & {o.provider for o in CATALOG.offers}
