@@ -30,6 +30,9 @@ QUARTER = 1
 SPOT_SHARE_WITH_SLO = 0.5
 """Largest share on spot of a service that promised a latency, where the workload says none."""
 
+DUST_REQ_PER_S = 1e-9
+"""A rate below which an hour counts as empty."""
+
 BURSTY = 10.0
 """Index of dispersion at 10 s above which sizing from it alone is not to be trusted."""
 
@@ -110,10 +113,19 @@ def _stream(workload: Workload, weights: Floats, assumptions: list[str]) -> _Str
     mean = requests.mean_req_per_s
     if mean is None:
         mean = (requests.peak_req_per_s or 0.0) / float(weights.max())
-    hourly = weights * mean
+    hourly = _without_dust(weights * mean)
     percentile = _percentile(workload)
     sizing = hourly if percentile is None else sizing_rates(hourly, workload.traffic.dispersion_10s, percentile)
     return _Stream(workload, requests.classes, hourly, sizing)
+
+
+def _without_dust(hourly: Floats) -> Floats:
+    """Hours with less than a request in thirty years carry none; the others take their volume over."""
+    dust = (hourly > 0.0) & (hourly < DUST_REQ_PER_S)
+    if not dust.any():
+        return hourly
+    kept = np.where(dust, 0.0, hourly)
+    return kept * (float(hourly.sum()) / float(kept.sum()))
 
 
 def _percentile(workload: Workload) -> float | None:

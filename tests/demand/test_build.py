@@ -66,6 +66,21 @@ def test_peak_rate_is_the_busiest_hour_of_the_profile(catalog: Catalog, spec_of:
     assert [s.id for s in demand.slices] == ["q1.s1", "q1.s2", "q1.s3"]
 
 
+@pytest.mark.parametrize("dust", [1e-12, 1e-300])
+def test_hours_of_practically_no_traffic_are_empty_and_keep_the_volume(
+    catalog: Catalog, spec_of: SpecOf, dust: float
+) -> None:
+    traffic = {
+        "requests_per_month": 2.628e6,
+        "profile": [dust] * 12 + [1.0] * 12,
+        "input_tokens": 9,
+        "output_tokens": 9,
+    }
+    (cls,) = build_demand(spec_of({"traffic": traffic, "slo": {"tpot_p95_ms": 50}}), catalog).services[0].classes
+    assert cls.mean_req_per_s == (0.0, 2.0)
+    assert cls.band_req_per_s[0] == (0.0,)
+
+
 def test_time_zone_moves_the_hours_and_is_an_assumption(catalog: Catalog, spec_of: SpecOf) -> None:
     traffic = {"peak_req_per_s": 10, "profile": "office-hours", "timezone": "Europe/Berlin", **LENGTHS}
     demand = build_demand(spec_of({"traffic": traffic}, horizon={"start": "2027-01-01"}), catalog)
