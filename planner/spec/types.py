@@ -116,8 +116,8 @@ class Traffic(Frozen):
     """Catalog id, or 24 / 168 weights (hour of day / of week). Default: flat."""
     timezone: str = "UTC"
     """Time zone of the profile, a name of the tz database."""
-    dispersion_10s: Annotated[float, Field(ge=1)] = 1.0
-    """Index of dispersion of arrivals at 10 s; 1 = Poisson."""
+    dispersion_10s: Annotated[float, Field(ge=1, le=1e6)] = 1.0
+    """Index of dispersion of arrivals at 10 s; 1 = Poisson, real traffic stays below 1,000."""
     classes: tuple[LengthClass, ...] | None = None
     """Length mix: request classes with their share."""
     input_tokens: Tokens | TokenDistribution | None = None

@@ -381,3 +381,11 @@ def test_any_mapping_gives_faults_in_order_and_no_traceback(names: KnownNames, f
         places = [(f.line, f.column) for f in error.faults]
         assert places == sorted(places)
         assert all(f.help and f.message for f in error.faults)
+
+
+@pytest.mark.parametrize(
+    ("value", "sound"), [("1", True), ("1e6", True), ("0.5", False), ("2e6", False), ("1e15", False)]
+)
+def test_dispersion_stays_within_what_bands_can_carry(traffic: Faults, value: str, sound: bool) -> None:
+    found = traffic(f"{{mean_req_per_s: 1, {LENGTHS}, dispersion_10s: {value}}}")
+    assert [f.code for f in found] == ([] if sound else ["S204"])
