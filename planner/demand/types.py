@@ -62,6 +62,16 @@ class Service(Frozen):
     max_spot_share: float
     band_weights: tuple[tuple[float, ...], ...]
     """[slice][band]: share of the slice's time; Σ_b = 1."""
+    windows: tuple[tuple[float, ...], ...] = ()
+    """Batch work only, [window][slice]: hours per month of the slice that lie in the window. Inside a window work may
+    be moved: Σ_τ hours[window,τ]·rate[τ] ≥ Σ_τ hours[window,τ]·mean[τ]; outside of every window the mean rates are 0
+    and nothing runs. A batch service has one band per slice, and its mean rates are the volume spread evenly over the
+    hours of its windows."""
+
+    @property
+    def is_batch(self) -> bool:
+        """Work with a volume and a deadline, not with a rate."""
+        return self.kind is WorkloadKind.BATCH
 
 
 class Demand(Frozen):

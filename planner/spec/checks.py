@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -27,7 +28,9 @@ from planner.spec.types import (
     TokenDistribution,
     TokenVolume,
     Traffic,
+    Window,
     Workload,
+    WorkloadKind,
 )
 from planner.units import SECONDS_PER_MONTH
 
@@ -206,6 +209,25 @@ def time_zones() -> Mapping[str, str]:
     return MappingProxyType({name.lower(): name for name in sorted(zoneinfo.available_timezones())})
 
 
+CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+"""A time of day; 24:00 is the start of the next day, 00:00."""
+
+
+def check_window(reading: Reading) -> None:
+    """Two times of day in a known time zone."""
+    _check_timezone(reading)
+    for key in ("start", "end"):
+        text = reading.values.get(key)
+        if not isinstance(text, str):
+            continue
+        found = CLOCK.fullmatch("00:00" if text == "24:00" else text)
+        if found:
+            reading.values[key] = f"{int(found[1]):02d}:{found[2]}"
+        else:
+            help_ = 'write hours and minutes, e.g. "20:00"'
+            reading.fault("S203", f"{key} is not a time of day: '{text}'", reading.value_place(key), help_)
+
+
 def check_slo(reading: Reading) -> None:
     """One percentile per metric, and a first token that can arrive in time."""
     for metric in ("ttft", "tpot"):
@@ -231,6 +253,9 @@ def _check_round_trip(reading: Reading) -> None:
 def check_workload(reading: Reading) -> None:
     """Kind, and a context that admits the workload's own requests."""
     support.check_kind(reading)
+    if reading.given("window") and reading.values.get("kind", WorkloadKind.ONLINE) is WorkloadKind.ONLINE:
+        help_ = "write kind: batch, or leave window out"
+        reading.fault("S208", "only batch work has a window", reading.key_place("window"), help_)
     options = reading.node.get("purchase")
     if isinstance(options, MappingNode):
         listed = options.get("options")
@@ -361,6 +386,7 @@ CHECKS: Mapping[type[Frozen], Check] = MappingProxyType(
         TokenVolume: check_volume,
         TokenDistribution: check_distribution,
         Slo: check_slo,
+        Window: check_window,
         Workload: check_workload,
         Resilience: support.check_resilience,
         Spare: support.check_spare,

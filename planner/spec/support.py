@@ -68,7 +68,6 @@ def refuse(reading: Reading, key: str, subject: str, help_: str) -> None:
 UNSUPPORTED_KEYS: Mapping[type[Frozen], Mapping[str, Check]] = MappingProxyType(
     {
         Workload: {
-            "window": _key("window", _never, "batch windows are", "plan the volume as online traffic"),
             "preemptible": _key("preemptible", _is_false, "preemptible work is", "write false, or leave it out"),
         },
         Traffic: {

@@ -231,6 +231,32 @@ class WorkloadKind(StrEnum):
     BATCH = "batch"
 
 
+class Window(Frozen):
+    """When batch work may run, every day. An end at or before the start is on the next day."""
+
+    start: str
+    """Time of day from which the day's volume is there, e.g. "20:00"."""
+    end: str
+    """Time of day by which the day's volume must be done, e.g. "06:00"."""
+    timezone: str = "UTC"
+    """Time zone of both, a name of the tz database."""
+
+    @property
+    def start_h(self) -> float:
+        """Hours after local midnight."""
+        return _hours(self.start)
+
+    @property
+    def length_h(self) -> float:
+        """Hours from start to end, above 0 and at most 24."""
+        return (_hours(self.end) - _hours(self.start)) % 24.0 or 24.0
+
+
+def _hours(clock: str) -> float:
+    hours, minutes = clock.split(":")
+    return int(hours) + int(minutes) / 60.0
+
+
 class Tenancy(StrEnum):
     """Whether replicas are shared with other workloads."""
 
@@ -273,6 +299,8 @@ class Workload(Frozen):
     """What may fail, e.g. {spare: {count: 1}}. Default: nothing is spare."""
     purchase: Purchase = Purchase()
     """How capacity may be paid for, e.g. {options: [on_demand, api]}. Default: every way."""
+    window: Window | None = None
+    """When a batch workload may run, e.g. {start: "20:00", end: "06:00"}. Default: all day, done by midnight UTC."""
 
 
 class BudgetBasis(StrEnum):

@@ -310,7 +310,6 @@ def test_what_is_not_supported_yet_is_refused_at_its_place(root: Faults, text: s
     "line",
     [
         "kind: batch",
-        "window: {start: '20:00', end: '06:00'}",
         "preemptible: true",
         "resilience: {survive_loss_of: [zone]}",
         "resilience: {serve_fraction: 0.5}",
@@ -389,3 +388,13 @@ def test_any_mapping_gives_faults_in_order_and_no_traceback(names: KnownNames, f
 def test_dispersion_stays_within_what_bands_can_carry(traffic: Faults, value: str, sound: bool) -> None:
     found = traffic(f"{{mean_req_per_s: 1, {LENGTHS}, dispersion_10s: {value}}}")
     assert [f.code for f in found] == ([] if sound else ["S204"])
+
+
+@pytest.mark.parametrize("start", ["20", "25:00", "8pm", "20:60", "2000"])
+def test_a_window_takes_times_of_day(chat: Faults, start: str) -> None:
+    faults = chat(f"kind: batch\n    window: {{start: '{start}', end: '06:00'}}")
+    assert "S203" in {f.code for f in faults}
+
+
+def test_a_window_belongs_to_batch_work(chat: Faults) -> None:
+    assert only(chat("window: {start: '20:00', end: '06:00'}")).code == "S208"

@@ -240,7 +240,6 @@ def test_the_annotated_example_is_read_and_refused_only_where_not_supported(
         "spare",
         "survive_loss_of",
         "kind",
-        "window",
         "preemptible",
         "{offer",
         "baseline",

@@ -129,7 +129,7 @@ def test_a_field_says_its_default_and_how_its_quantities_are_written() -> None:
     assert slo["description"].startswith("time per output token at the 95th percentile")
     assert "500ms" in slo["examples"]
     assert schema["$defs"]["Workload"]["properties"]["gpu_memory_utilization"]["default"] == 0.9
-    assert "not supported yet" in schema["$defs"]["Workload"]["properties"]["window"]["description"]
+    assert "not supported yet" in schema["$defs"]["Workload"]["properties"]["preemptible"]["description"]
     assert json.loads(json.dumps(schema)) == schema
 
 
