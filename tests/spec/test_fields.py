@@ -392,7 +392,7 @@ def test_dispersion_stays_within_what_bands_can_carry(traffic: Faults, value: st
 
 @pytest.mark.parametrize("start", ["20", "25:00", "8pm", "20:60", "2000"])
 def test_a_window_takes_times_of_day(chat: Faults, start: str) -> None:
-    faults = chat(f"kind: batch\n    window: {{start: '{start}', end: '06:00'}}")
+    faults = chat(f"kind: batch\nwindow: {{start: '{start}', end: '06:00'}}")
     assert "S203" in {f.code for f in faults}
 
 
