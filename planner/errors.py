@@ -7,7 +7,8 @@
     └── Interrupted                 exit 130 Ctrl-C
 
 Codes: S1xx reading a file, S2xx a field's value, S3xx names and references, S4xx not supported yet,
-C1xx catalog rows, C2xx model configs, I1xx imported files, U1xx usage of a command, E1xx solving.
+C1xx catalog rows, C2xx model configs, I1xx imported files, P1xx points to predict, B1xx benchmark files,
+U1xx usage of a command, E1xx solving.
 """
 
 from __future__ import annotations
@@ -140,3 +141,34 @@ IMPORT_CODES: Mapping[str, Code] = MappingProxyType(
     }
 )
 """Every code of the room that imports peers' files; each has a test."""
+
+
+PREDICT_CODES: Mapping[str, Code] = MappingProxyType(
+    {
+        "P101": Code("the file cannot be read", "give the path of a CSV file, or - for standard input"),
+        "P102": Code("the file is not CSV", "save the table as UTF-8 text with a head and commas between cells"),
+        "P103": Code(
+            "a column is missing", "the head names model, accelerator, input_tokens, output_tokens; more are optional"
+        ),
+        "P104": Code("a column is given twice", "keep one of the two"),
+        "P105": Code("the point cannot be predicted", "`planner predict --help` lists what a point needs"),
+    }
+)
+"""Every code of `planner predict`; each has a test."""
+
+
+BENCHMARK_CODES: Mapping[str, Code] = MappingProxyType(
+    {
+        "B101": Code("the file cannot be read", "give the path of a benchmark's output, or - for standard input"),
+        "B102": Code("the file is no benchmark's output", "give the file as the tool wrote it; check that it is whole"),
+        "B103": Code(
+            "the format is not known",
+            "known are vllm bench serve, GuideLLM, aiperf or genai-perf, InferenceX, AccelMark, and a CSV of points",
+        ),
+        "B104": Code("the file does not say enough", "give what the file does not say as an option"),
+        "B105": Code("a value is out of range", "times, rates and token counts are finite and greater than 0"),
+        "B106": Code("not a calibration", "give a file that `planner calibrate` wrote"),
+        "B107": Code("nothing to learn from", "give a benchmark with completed requests and a time per output token"),
+    }
+)
+"""Every code of `planner calibrate` and of `measured: - file:`; each has a test."""

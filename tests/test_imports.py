@@ -7,8 +7,8 @@ import planner
 
 ROOMS = [
     "base", "errors", "units", "peers",
-    "spec", "catalog", "demand", "performance", "candidates", "formulation", "solve", "verify", "explain", "report",
-    "cli",
+    "spec", "catalog", "demand", "performance", "predict", "candidates", "formulation", "solve", "verify", "explain",
+    "report", "cli",
 ]  # fmt: skip
 FORBIDDEN = {
     ("spec", "peers"),
@@ -16,6 +16,9 @@ FORBIDDEN = {
     # Side rooms of the diagram: independent although one stands left of the other.
     ("catalog", "spec"),
     ("performance", "demand"),
+    ("predict", "demand"),
+    ("candidates", "predict"),
+    ("verify", "predict"),
     ("verify", "formulation"),
     ("verify", "solve"),
     ("formulation", "ortools"),

@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "solve": "Rank verified purchase plans for a spec.",
     "check": "Check a spec and say what it asks for, without solving.",
     "explain": "Explain a plan, or why something was not chosen.",
+    "predict": "Predict throughput, TTFT and TPOT of a configuration at a load.",
     "import": "Turn another planner's problem into a spec.",
     "catalog": "List, show and check what can be bought.",
     "schema": "Print the JSON Schema of a spec (for editors) or of a result.",
