@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.model_rows import ROWS
 from benchmarks.model_rows.row import ModelRow
 from planner.base import Confidence
-from planner.catalog.shape import describe_config, kv_bytes_per_token, model_from_config, shape_from_config
+from planner.catalog.shape import kv_bytes_per_token, model_from_config, shape_from_config
+from planner.catalog.shape_describe import describe_config
 from planner.catalog.types import Checkpoint, LlmModel, ModelShape
 
 AS_OF = date(2026, 11, 30)

@@ -2,7 +2,8 @@
 
     shape_from_config(config)   → ModelShape
     model_from_config(config, …) → LlmModel
-    describe_config(config)     → a plain summary for people
+
+`shape_describe` says the same in plain figures.
 
 Accepts Hugging Face `config.json` (with the language model nested or not), Mistral's native `params.json`, and class
 defaults. An architecture that is not known here, or a field without value and class default, is an InputError (C2xx)
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from difflib import get_close_matches
 
 from planner.base import Confidence
 from planner.catalog.shape_config import (
@@ -25,11 +27,12 @@ from planner.catalog.shape_config import (
 from planner.catalog.shape_layers import context_of
 from planner.catalog.shape_parts import assemble
 from planner.catalog.shape_precision import mapping_of, native_precision
+from planner.catalog.shape_quantised import held_parts, stored_parts, weights_bytes
 from planner.catalog.shape_registry import ARCHITECTURES, FAMILIES, Family
 from planner.catalog.types import Checkpoint, KvGroup, LlmModel, ModelShape
 from planner.errors import InputError
+from planner.units import GIB
 
-BILLION = 1e9
 NATIVE_KEYS = {
     "dim": "hidden_size",
     "n_layers": "num_hidden_layers",
@@ -64,9 +67,12 @@ def read_config(config: Mapping[str, object], name: str | None = None) -> tuple[
         raise fault(NOT_A_CONFIG, f"{name or 'config'}: a model config is a mapping of fields", "config")
     if "dim" in config and "n_layers" in config:
         config = from_native(config)
-    inner = next((config[key] for key in WRAPPED if isinstance(config.get(key), Mapping)), config)
-    if not isinstance(inner, Mapping):
-        inner = config
+    inner: Mapping[str, object] = config
+    for _ in range(2):
+        nested = next((inner[key] for key in WRAPPED if isinstance(inner.get(key), Mapping)), None)
+        if not isinstance(nested, Mapping):
+            break
+        inner = nested
     family = find_family(inner, config, name or "config")
     return ConfigReader(inner, outer=config, defaults=family.defaults, name=name or "config"), family
 
@@ -82,12 +88,17 @@ def find_family(inner: Mapping[str, object], outer: Mapping[str, object], name: 
         found = FAMILIES.get(ARCHITECTURES.get(key, key))
         if found:
             return found
-    shown = ", ".join(repr(n) for n in names) or "none stated"
+    shown = ", ".join(repr(n) for n in dict.fromkeys(names)) or "none stated"
+    known = sorted(FAMILIES)
+    near = [n for name in names for n in get_close_matches(name, known, n=3)]
+    hint = f"nearest known model types: {', '.join(dict.fromkeys(near))}; " if near else ""
     raise fault(
         UNKNOWN_ARCHITECTURE,
         f"{name}: architecture is not known ({shown})",
         "architectures" if "architectures" in outer else "model_type",
-        f"known model types: {', '.join(sorted(FAMILIES))}",
+        f"{hint}a shape can be written out in an overlay (docs/catalog.md)"
+        if near
+        else f"known model types: {', '.join(known)}",
     )
 
 
@@ -135,6 +146,7 @@ def model_from_config(
 
     Raises InputError as shape_from_config does.
     """
+    stored = () if checkpoints else checkpoint_of(config)
     return LlmModel(
         id=id,
         aliases=aliases,
@@ -143,7 +155,7 @@ def model_from_config(
         shape=shape_from_config(config, name=id),
         native_precision=native or native_precision(config),
         max_context_tokens=max_context_tokens or context_limit(config),
-        checkpoints=checkpoints,
+        checkpoints=checkpoints or stored,
         source=source,
         as_of=as_of,
         confidence=confidence,
@@ -151,51 +163,30 @@ def model_from_config(
     )
 
 
-def describe_config(config: Mapping[str, object]) -> dict[str, object]:
-    """What a config amounts to, for people and for `planner catalog model`.
+def checkpoint_of(config: Mapping[str, object]) -> tuple[Checkpoint, ...]:
+    """What the checkpoint of a quantised config weighs, where it keeps some parts wider than others; else nothing.
 
-    Parameters in billions. `total_params_b` is the language model; a vision tower comes on top in
-    `vision_params_b`. Publishers count active parameters with both embeddings, with
-    the output head only, or with none, so all three are given.
-    `kv_bytes_per_token` is at 16 bit, all layers, before any window is full, keys and values only;
-    `index_bytes_per_token` what a sparse-attention indexer keeps besides; `kv_bytes_per_token_long` what a further
-    token costs in all once sliding windows are full; `kv_fixed_bytes_per_request` recurrent state and full windows.
-    `native_precision` is None where the config states a quantisation that is not known. Raises InputError as
-    shape_from_config does.
+    Raises InputError as shape_from_config does.
     """
-    shape = shape_from_config(config)
-    text_total = shape.total_params - shape.vision_params
-    active = shape.active_params
+    precision = quantised_as(config)
+    if precision is None:
+        return ()
+    reader, family = read_config(config)
+    decoder = family.build(reader)
+    sizes = stored_parts(config, decoder)
+    if len({round(sizes[part], 6) for part in held_parts(decoder)}) < 2:
+        return ()
+    gib = weights_bytes(config, decoder) / GIB
+    return (Checkpoint(precision=precision, weights_gib=round(gib, 3), source="counted: what the config leaves wide"),)
+
+
+def quantised_as(config: Mapping[str, object]) -> str | None:
+    """The precision of a quantised checkpoint; None where it is none, or of a kind that is not known."""
     try:
-        precision: str | None = native_precision(config)
+        precision = native_precision(config)
     except InputError:
-        precision = None
-    return {
-        "architecture": architecture_of(config),
-        "total_params_b": text_total / BILLION,
-        "vision_params_b": shape.vision_params / BILLION,
-        "total_params_with_vision_b": shape.total_params / BILLION,
-        "active_params_b": active / BILLION,
-        "active_params_with_output_head_b": (active - shape.embedding_params + shape.vocab * shape.hidden) / BILLION,
-        "active_params_without_embeddings_b": (active - shape.embedding_params) / BILLION,
-        "attention": attention_name(shape),
-        "layers": shape.layers,
-        "hidden": shape.hidden,
-        "heads": shape.heads,
-        "kv_heads": shape.kv_heads,
-        "head_dim": shape.head_dim,
-        "vocab": shape.vocab,
-        "tied_embeddings": shape.tied_embeddings,
-        "experts": shape.experts,
-        "experts_per_token": shape.experts_per_token,
-        "moe_layers": shape.moe_layers,
-        "kv_bytes_per_token": kv_bytes_per_token(shape) - index_bytes_per_token(shape),
-        "index_bytes_per_token": index_bytes_per_token(shape),
-        "kv_bytes_per_token_long": sum(2.0 * g.layers * g.elements_per_token for g in shape.kv if grows(g)),
-        "kv_fixed_bytes_per_request": kv_fixed_bytes(shape),
-        "max_context_tokens": context_limit(config),
-        "native_precision": precision,
-    }
+        return None
+    return None if precision == "bf16" else precision
 
 
 def grows(group: KvGroup) -> bool:
@@ -223,14 +214,3 @@ def kv_fixed_bytes(shape: ModelShape, bytes_per_element: float = 2.0) -> float:
         bytes_per_element * g.layers * g.elements_per_token * (g.window or 0) for g in shape.kv if g.kind == "sliding"
     )
     return windows + sum(g.layers * g.state_elements * g.state_bytes_per_element for g in shape.kv)
-
-
-def attention_name(shape: ModelShape) -> str:
-    """The kinds of token mixing in a model: mha, mqa, gqa or mla, with sliding, linear or compressed layers."""
-    kinds = {group.kind for group in shape.kv}
-    base = "mha" if shape.kv_heads == shape.heads else "mqa" if shape.kv_heads == 1 else "gqa"
-    names = [base] if "full" in kinds else []
-    if kinds == {"sliding"}:
-        names = [base]
-    names += [kind for kind in ("mla", "compressed", "sliding", "linear") if kind in kinds]
-    return "+".join(names) or "none"

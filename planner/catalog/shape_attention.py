@@ -12,6 +12,7 @@ from planner.catalog.shape_config import ConfigReader
 from planner.catalog.shape_parts import Kv, Mixer, state_bytes
 
 QkNorm = Literal["none", "head", "full"]
+Gate = Literal["none", "head", "full"]
 INDEXER_KEY_ELEMENTS = 66
 """Cache of the DeepSeek sparse-attention indexer per token and layer, in 16-bit elements: vLLM keeps 128 FP8 values and
 one 4-byte scale, 132 bytes."""
@@ -27,7 +28,7 @@ def grouped_query(
     qkv_bias: bool = False,
     output_bias: bool = False,
     qk_norm: QkNorm = "none",
-    gate: Literal["none", "head", "full"] = "none",
+    gate: Gate = "none",
     sinks: bool = False,
     value_is_key: bool = False,
     window: int | None = None,

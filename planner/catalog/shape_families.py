@@ -6,6 +6,8 @@ C205) naming the field it cannot read.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planner.catalog import shape_attention as att
 from planner.catalog.shape_config import BAD_VALUE, ConfigReader, fault
 from planner.catalog.shape_layers import (
@@ -18,6 +20,8 @@ from planner.catalog.shape_layers import (
     heads_of,
     is_sparse,
     layer_count,
+    layer_inputs,
+    shared_layers,
     window_of,
 )
 from planner.catalog.shape_parts import Decoder, Experts, Kv, Layer, Mixer, feed_forward
@@ -115,36 +119,44 @@ def latent_experts(
         return always, experts
     norm = width if r.flag("latent_moe_use_norm") else 0
     inner = feed_forward(width, experts.width, gated=gated)
-    return always + 2 * h * width + norm, Experts(experts.count, experts.per_token, inner, experts.width)
+    return always + 2 * h * width + norm, replace(experts, params=inner)
 
 
 def gemma4(r: ConfigReader) -> Decoder:
-    """Sliding layers and global ones of another head size; global values reuse keys; dense block beside experts."""
+    """Sliding layers and global ones of another head size; global values reuse keys; dense block beside experts.
+
+    The small sizes (E2B, E4B) have input embeddings per layer, and their last layers read the cache of earlier ones and
+    have no projections for it.
+    """
     g = heads_of(r)
     global_dim = r.positive("global_head_dim", default=g.head_dim)
     global_kv = r.positive("num_global_key_value_heads", default=g.kv_heads)
     moe = r.flag("enable_moe_block")
+    shared_from = layer_count(r) - shared_layers(r)
+    embeddings, outside, inside = layer_inputs(r, g.h)
 
     def mixing(r: ConfigReader, layer: int) -> Mixer:
         window = window_of(r, layer)
         if window is not None:
-            return att.grouped_query(g.h, g.heads, g.kv_heads, g.head_dim, qk_norm="head", window=window)
-        reuse = r.flag("attention_k_eq_v")
-        kv_heads = global_kv if reuse else g.kv_heads
-        return att.grouped_query(g.h, g.heads, kv_heads, global_dim, qk_norm="head", value_is_key=reuse)
+            own = att.grouped_query(g.h, g.heads, g.kv_heads, g.head_dim, qk_norm="head", window=window)
+            kept = 2 * g.kv_heads * g.head_dim * g.h + g.head_dim
+        else:
+            reuse = r.flag("attention_k_eq_v")
+            kv_heads = global_kv if reuse else g.kv_heads
+            own = att.grouped_query(g.h, g.heads, kv_heads, global_dim, qk_norm="head", value_is_key=reuse)
+            kept = (1 if reuse else 2) * kv_heads * global_dim * g.h + global_dim
+        return own if layer < shared_from else Mixer(own.params - kept)
 
     def blocks(r: ConfigReader, layer: int) -> tuple[float, Experts | None]:
-        dense = feed_forward(g.h, r.positive("intermediate_size"))
+        twice = 2 if r.flag("use_double_wide_mlp") and layer >= shared_from else 1
+        dense = feed_forward(g.h, twice * r.positive("intermediate_size")) + inside
         if not moe:
             return dense, None
         count, width = r.positive("num_experts"), r.positive("moe_intermediate_size")
         experts = Experts(count, r.positive("top_k_experts"), feed_forward(g.h, width), width)
         return dense + g.h * count + g.h + count + 3 * g.h, experts
 
-    for key in ("num_kv_shared_layers", "hidden_size_per_layer_input"):
-        if r.number(key, default=0):
-            r.unsupported(key, r.raw(key), ("0",))
-    return decoder(r, mixing, blocks, norms=4)
+    return replace(decoder(r, mixing, blocks, norms=4, extra=g.h + outside), layer_embeddings=embeddings)
 
 
 def llama4(r: ConfigReader) -> Decoder:
@@ -159,8 +171,8 @@ def llama4(r: ConfigReader) -> Decoder:
         if not is_sparse(r, layer):
             return feed_forward(g.h, r.positive("intermediate_size_mlp")), None
         count, width = r.positive("num_local_experts"), r.positive("intermediate_size")
-        experts = Experts(count, r.positive("num_experts_per_tok"), feed_forward(g.h, width), width)
-        return g.h * count + feed_forward(g.h, width), experts
+        one = feed_forward(g.h, width)
+        return g.h * count + one, Experts(count, r.positive("num_experts_per_tok"), one, width, shared=one)
 
     return decoder(r, lambda r, layer: att.grouped_query(g.h, g.heads, g.kv_heads, g.head_dim), blocks)
 
@@ -267,8 +279,10 @@ def nemotron_block(r: ConfigReader, g: Heads, kind: str) -> Layer:
         r.unsupported("hybrid_override_pattern", kind, tuple(NEMOTRON_BLOCKS))
     count, width = r.positive("n_routed_experts"), r.positive("moe_intermediate_size")
     shared = r.number("n_shared_experts", default=0) * r.number("moe_shared_expert_intermediate_size", default=0)
-    routed = Experts(count, r.positive("num_experts_per_tok"), feed_forward(g.h, width, gated=False), width)
-    always = g.h * count + count + feed_forward(g.h, shared, gated=False)
+    beside = feed_forward(g.h, shared, gated=False)
+    one = feed_forward(g.h, width, gated=False)
+    routed = Experts(count, r.positive("num_experts_per_tok"), one, width, beside)
+    always = g.h * count + count + beside
     always, experts = latent_experts(r, g.h, always, routed, "moe_latent_size", gated=False)
     return Layer(None, always + g.h, experts)
 
@@ -337,8 +351,8 @@ def granite_hybrid(r: ConfigReader) -> Decoder:
         count, width = r.number("num_local_experts", default=0), r.number("intermediate_size", default=0)
         if not count:
             return shared, None
-        experts = Experts(count, r.positive("num_experts_per_tok"), feed_forward(g.h, width), width)
-        return shared + g.h * count, experts
+        per_token = r.positive("num_experts_per_tok")
+        return shared + g.h * count, Experts(count, per_token, feed_forward(g.h, width), width, shared)
 
     return decoder(r, mixing, blocks)
 

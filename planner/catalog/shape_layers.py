@@ -47,6 +47,16 @@ def layer_count(r: ConfigReader) -> int:
     return layers
 
 
+def layer_inputs(r: ConfigReader, h: int) -> tuple[float, float, float]:
+    """Per-layer input embeddings (Gemma 3n, Gemma 4 E): (embeddings, outside the layers, in each layer)."""
+    width = r.number("hidden_size_per_layer_input", default=0)
+    if not width:
+        return 0.0, 0.0, 0.0
+    layers = layer_count(r)
+    vocab = r.positive("vocab_size_per_layer_input", default=r.positive("vocab_size"))
+    return float(vocab * layers * width), float(h * layers * width + width), float(2 * h * width + h)
+
+
 def tied(r: ConfigReader) -> bool:
     """Whether input and output embeddings are one matrix: stated inside, stated outside, or the class default."""
     for mapping in (r.config, r.outer, r.defaults):
@@ -118,7 +128,8 @@ def expert_block(r: ConfigReader, layer: int) -> tuple[float, Experts | None]:
     width = r.positive("moe_intermediate_size", "intermediate_size")
     per_token = r.positive("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_top_k")
     router = h * count + count * r.flag("router_bias")
-    return router + shared_block(r, h, width), Experts(count, per_token, feed_forward(h, width), width)
+    shared = shared_block(r, h, width)
+    return router + shared, Experts(count, per_token, feed_forward(h, width), width, shared)
 
 
 def shared_block(r: ConfigReader, h: int, width: int) -> float:
@@ -163,9 +174,27 @@ def common(style: Style) -> Callable[[ConfigReader], Decoder]:
         )
 
     def build(r: ConfigReader) -> Decoder:
+        refuse_other_blocks(r, dense=style.blocks is dense_block)
         return decoder(r, mixing, style.blocks, norms=style.norms * (2 if style.norm_bias else 1))
 
     return build
+
+
+def refuse_other_blocks(r: ConfigReader, *, dense: bool) -> None:
+    """Refuse fields that this family has no block for, so that nothing is counted wrongly in silence."""
+    for key in ("num_experts", "n_routed_experts", "num_local_experts") if dense else ():
+        if r.has(key) and r.number(key) > 1:
+            r.unsupported(key, r.raw(key), ("absent: this family has no experts",))
+    if r.has("kv_lora_rank"):
+        r.unsupported("kv_lora_rank", r.raw("kv_lora_rank"), ("absent: this family has no latent attention",))
+
+
+def shared_layers(r: ConfigReader) -> int:
+    """Last layers that read the cache of earlier ones; 0 where none do."""
+    shared = r.number("num_kv_shared_layers", default=0)
+    if shared >= layer_count(r):
+        raise fault(BAD_VALUE, f"{r.name}: {shared} of {layer_count(r)} layers share a cache", "num_kv_shared_layers")
+    return shared
 
 
 def decoder(

@@ -35,6 +35,13 @@ class Mixer:
 
     params: float
     kv: Kv | None = None
+    beside: Kv | None = None
+    """What a second mixer keeps that runs in parallel in the same layer."""
+
+    @property
+    def kind(self) -> str:
+        """The attention of the layer in words: `full`, `sliding`, …, `full+linear`; `none` where nothing is kept."""
+        return "+".join(kv.kind for kv in (self.kv, self.beside) if kv) or "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,8 @@ class Experts:
     per_token: int
     params: float
     width: int
+    shared: float = 0.0
+    """Parameters of the shared experts beside them (part of the layer's `always`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,8 @@ class Decoder:
     layers: tuple[Layer, ...]
     extra: float
     vision: float = 0.0
+    layer_embeddings: float = 0.0
+    """Input embeddings of single layers (Gemma 3n and 4 E): looked up, never multiplied."""
 
 
 def assemble(decoder: Decoder) -> ModelShape:
@@ -84,7 +95,7 @@ def assemble(decoder: Decoder) -> ModelShape:
     experts = kinds.pop() if kinds else None
     if experts and experts.per_token > experts.count:
         raise fault(BAD_VALUE, f"{experts.per_token} experts per token of {experts.count}", "num_experts_per_tok")
-    groups = Counter(mixer.kv for mixer in mixers if mixer.kv)
+    groups = Counter(kv for mixer in mixers for kv in (mixer.kv, mixer.beside) if kv)
     return ModelShape(
         layers=len(decoder.layers),
         hidden=decoder.hidden,
@@ -98,7 +109,7 @@ def assemble(decoder: Decoder) -> ModelShape:
         moe_layers=len(sparse),
         experts=experts.count if experts else 0,
         experts_per_token=experts.per_token if experts else 0,
-        embedding_params=decoder.vocab * decoder.hidden * (1 if decoder.tied else 2),
+        embedding_params=decoder.vocab * decoder.hidden * (1 if decoder.tied else 2) + decoder.layer_embeddings,
         dense_params=attention + always + decoder.extra + decoder.vision,
         expert_params=experts.params if experts else 0.0,
         vision_params=decoder.vision,

@@ -20,9 +20,9 @@ def native_precision(config: Mapping[str, object]) -> str:
     Raises InputError C205 for a method that is not known.
     """
     inner = next((mapping_of(config[key]) for key in WRAPPED if isinstance(config.get(key), Mapping)), {})
-    if config.get("expert_dtype") == "fp4":
-        return "mxfp4"
     quantization = mapping_of(config.get("quantization_config")) or mapping_of(inner.get("quantization_config"))
+    if config.get("expert_dtype") == "fp4":
+        return "fp4" if str(quantization.get("moe_quant_algo", "")).upper() == "NVFP4" else "mxfp4"
     if not quantization:
         return "bf16"
     method, algorithm = (str(quantization.get(key, "")).lower() for key in ("quant_method", "quant_algo"))

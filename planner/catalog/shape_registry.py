@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from planner.catalog import shape_classic as old
 from planner.catalog import shape_families as fam
+from planner.catalog import shape_recent as new
 from planner.catalog.shape_classic import Classic
 from planner.catalog.shape_config import ConfigReader
 from planner.catalog.shape_layers import Style, common, expert_block
@@ -144,6 +145,51 @@ FAMILIES: dict[str, Family] = {
     "gpt2": Family("GPT2LMHeadModel", Classic(positions=("n_positions",)), TIED),
     "opt": Family("OPTForCausalLM", Classic(positions=("max_position_embeddings",), position_offset=2), TIED),
     "bloom": Family("BloomForCausalLM", Classic(embedding_norm=True), TIED),
+    "falcon_h1": Family("FalconH1ForCausalLM", new.falcon_h1),
+    "bamba": Family("BambaForCausalLM", new.bamba),
+    "lfm2": Family("Lfm2ForCausalLM", new.lfm2, TIED),
+    "lfm2_moe": Family("Lfm2MoeForCausalLM", new.lfm2, TIED),
+    "longcat_flash": Family("LongcatFlashForCausalLM", new.longcat, UNTIED | {
+        "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+        "ffn_hidden_size": 12288, "expert_ffn_hidden_size": 2048, "n_routed_experts": 512, "zero_expert_num": 256,
+        "moe_topk": 12, "hidden_size": 6144, "num_attention_heads": 64, "vocab_size": 131072, "num_layers": 28,
+        "max_position_embeddings": 131072,
+    }),
+    "minimax": Family("MiniMaxForCausalLM", new.lightning),
+    "minimax_text_01": Family("MiniMaxText01ForCausalLM", new.lightning),
+    "minimax_m1": Family("MiniMaxM1ForCausalLM", new.lightning),
+    "hunyuan_v1_moe": Family("HunYuanMoEV1ForCausalLM", new.hunyuan),
+    "hunyuan_v1_dense": Family("HunYuanDenseV1ForCausalLM", new.hunyuan),
+    "hy_v3": Family("HYV3ForCausalLM", new.hy3),
+    "bailing_moe": Family("BailingMoeForCausalLM", new.bailing),
+    "bailing_moe_v2": Family("BailingMoeV2ForCausalLM", new.bailing),
+    "bailing_hybrid": Family("BailingMoeV3ForCausalLM", new.bailing),
+    "afmoe": Family("AfmoeForCausalLM", new.afmoe, UNTIED | {"num_shared_experts": 1, "num_dense_layers": 1}),
+    "laguna": Family("LagunaForCausalLM", new.laguna, HEAD_128),
+    "exaone_moe": Family("ExaoneMoeForCausalLM", new.exaone_moe, UNTIED | {
+        "first_k_dense_replace": 1, "sliding_window": 4096, "window_pattern": 4, "num_shared_experts": 1,
+    }),
+    "olmo_hybrid": Family("OlmoHybridForCausalLM", new.olmo_hybrid),
+    "apertus": Family("ApertusForCausalLM", new.ungated, UNTIED | {"qk_norm": True}),
+    "arcee": Family("ArceeForCausalLM", new.ungated),
+    "minicpm3": Family("MiniCPM3ForCausalLM", new.dense_latent, TIED),
+    "grok-1": Family("Grok1ForCausalLM", new.grok, TIED),
+    "step3_text": Family("Step3VLForConditionalGeneration", new.step3_text),
+    "gemma3n_text": Family("Gemma3nForConditionalGeneration", new.gemma3n, TIED | {
+        "head_dim": 256, "hidden_size_per_layer_input": 256, "vocab_size_per_layer_input": 262144,
+        "altup_num_inputs": 4, "laurel_rank": 64, "num_kv_shared_layers": 15, "sliding_window": 512,
+        "window_pattern": 5, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 262400,
+        "hidden_size": 2048, "num_hidden_layers": 35, "intermediate_size": 16384, "max_position_embeddings": 32768,
+    }),
+    "dots1": Family("Dots1ForCausalLM", common(Style(qk_norm="head", blocks=expert_block, windows=True)), UNTIED),
+    "solar_open": Family(
+        "SolarOpenForCausalLM", common(Style(blocks=expert_block)), HEAD_128
+    ),
+    "flex_olmo": Family("FlexOlmoForCausalLM", common(Style(qk_norm="full", blocks=expert_block))),
+    "glm4_moe_lite": Family("Glm4MoeLiteForCausalLM", fam.deepseek, UNTIED | {
+        "q_lora_rank": 768, "kv_lora_rank": 512, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256,
+        "first_k_dense_replace": 1,
+    }),
 }  # fmt: skip
 
 ARCHITECTURES: dict[str, str] = {family.architecture: kind for kind, family in reversed(FAMILIES.items())} | {
@@ -170,5 +216,32 @@ ARCHITECTURES: dict[str, str] = {family.architecture: kind for kind, family in r
     "KimiK25ForConditionalGeneration": "kimi_k2",
     "DeepseekV32ForCausalLM": "deepseek_v32",
     "AquilaModel": "aquila",
+    "mimo_v2": "mimo_v2_flash",
+    "MiMoV2ForCausalLM": "mimo_v2_flash",
+    "gemma3n": "gemma3n_text",
+    "Gemma3nForCausalLM": "gemma3n_text",
+    "hunyuan": "hunyuan_v1_moe",
+    "HunYuanForCausalLM": "hunyuan_v1_dense",
+    "HunYuanMoeForCausalLM": "hunyuan_v1_moe",
+    "BailingHybridForCausalLM": "bailing_hybrid",
+    "BailingMoeV2_5ForCausalLM": "bailing_hybrid",
+    "BailingMoeLinearForCausalLM": "bailing_hybrid",
+    "BailingMoeLinearV2ForCausalLM": "bailing_hybrid",
+    "bailing_moe_linear": "bailing_hybrid",
+    "step3_vl": "step3_text",
+    "Step3TextForCausalLM": "step3_text",
+    "phi4mm": "phi3",
+    "Phi4MMForCausalLM": "phi3",
+    "Phi4MultimodalForCausalLM": "phi3",
+    "phi4_multimodal": "phi3",
+    "qwen3_omni_moe_text": "qwen3_moe",
+    "qwen3_omni_moe_thinker": "qwen3_moe",
+    "qwen2_5_omni_text": "qwen2",
+    "qwen2_5_omni_thinker": "qwen2",
+    "kimi_vl": "deepseek_v3",
+    "git": "grok-1",
+    "mistral3": "mistral",
+    "internlm3": "internlm2",
+    "InternLM3ForCausalLM": "internlm2",
 }
 """Other names of a family: architectures, and model types of wrappers."""

@@ -12,11 +12,11 @@ import pytest
 
 from planner.catalog.shape import (
     context_limit,
-    describe_config,
     kv_bytes_per_token,
     model_from_config,
     shape_from_config,
 )
+from planner.catalog.shape_describe import describe_config
 from planner.catalog.shape_precision import native_precision
 from planner.errors import InputError
 
@@ -247,7 +247,9 @@ def test_a_catalog_row_carries_the_configs_own_precision_and_context() -> None:
          ("C204", "num_experts_per_tok")),
         ({**LLAMA, "model_type": "gpt_oss", "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 128,
           "layer_types": ["full_attention"] * 3}, ("C204", "layer_types")),
-        ({**LLAMA, "model_type": "gemma4_text", "num_kv_shared_layers": 20}, ("C205", "num_kv_shared_layers")),
+        ({**LLAMA, "model_type": "gemma4_text", "num_kv_shared_layers": 32}, ("C204", "num_kv_shared_layers")),
+        ({**LLAMA, "num_experts": 8}, ("C205", "num_experts")),
+        ({**LLAMA, "kv_lora_rank": 512}, ("C205", "kv_lora_rank")),
         ({**LLAMA, "model_type": "nemotron_h", "hybrid_override_pattern": "M?"}, ("C203", "mamba_num_heads")),
         ({**LLAMA, "model_type": "nemotron_h", "hybrid_override_pattern": ""}, ("C204", "hybrid_override_pattern")),
         ({**LLAMA, "model_type": "nemotron_h", "hybrid_override_pattern": "*?"}, ("C205", "hybrid_override_pattern")),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.catalog.shape import describe_config, shape_from_config
+from planner.catalog.shape import shape_from_config
+from planner.catalog.shape_describe import describe_config
 
 CONFIGS: dict[str, tuple[float, dict[str, object]]] = {
     "Jamba v0.1": (51.57, {

@@ -127,3 +127,52 @@ def test_catalog_that_is_not_there_is_refused(planner) -> None:
     ran = planner("catalog", "list", "--catalog", "no/such/dir")
     assert ran.code == 2
     assert "error[C101]" in ran.err
+
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072,
+}  # fmt: skip
+
+
+def test_a_model_config_is_counted(planner, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    for given in (tmp_path, tmp_path / "config.json"):
+        ran = planner("catalog", "model", str(given), "--format", "json")
+        assert ran.code == 0, ran.err
+        found = json.loads(ran.out)
+        assert found["total_params_b"] == pytest.approx(8.03, rel=1e-3)
+        assert found["active_params_without_embeddings_b"] == pytest.approx(6.98, rel=1e-3)
+        assert (found["kv_bytes_per_token"], found["attention"], found["layers"]) == (131072, "gqa", 32)
+        assert found["schema_version"] == "1"
+    assert "32 × full" in planner("catalog", "model", str(tmp_path)).out
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ('{"model_type": "llama"', "C101", "complete"),
+        ("[1, 2]", "C201", "mapping of fields"),
+        ("{}", "C201", "mapping of fields"),
+        ('{"model_type": "lama", "hidden_size": 64}', "C202", "llama"),
+        ('{"model_type": "llama", "hidden_size": "wide"}', "C204", "hidden_size"),
+        ('{"architectures": ["Xyz9"]}', "C202", "architectures"),
+        ("[" * 100_000, "C101", "nested"),
+        ("\x00\xff", "C101", ""),
+    ],
+)
+def test_a_config_that_cannot_be_read_is_a_clear_error(
+    planner, tmp_path: Path, text: str, code: str, said: str
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(text, encoding="latin-1")
+    ran = planner("catalog", "model", str(path))
+    assert ran.code == 2
+    assert f"error[{code}]" in ran.err
+    assert said in ran.err
+    assert ran.out == ""
+
+
+def test_a_folder_without_a_config_is_an_error(planner, tmp_path: Path) -> None:
+    ran = planner("catalog", "model", str(tmp_path))
+    assert (ran.code, "config.json" in ran.err) == (2, True)

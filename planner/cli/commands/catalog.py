@@ -1,4 +1,4 @@
-"""`planner catalog`: what can be bought, and whether the tables are sound."""
+"""`planner catalog`: what can be bought, whether the tables are sound, and what a model config amounts to."""
 
 from __future__ import annotations
 
@@ -122,3 +122,23 @@ def check(everything: bool, path: str | None, overlays: tuple[str, ...], format_
     cat = _load(path, overlays)
     findings = check_catalog(cat)
     write_result(check_text(cat, findings, format_, everything), output)
+
+
+@catalog.command(cls=PlannerCommand, needs=("config",))
+@click.argument("config", required=False, metavar="CONFIG")
+@format_option("table", "json")
+@output_option
+def model(config: str, format_: str, output: str) -> None:
+    """Count a model's parameters and cache from its published config.
+
+    CONFIG is a Hugging Face config.json or Mistral's params.json, a folder that holds one, or - for standard input.
+    Parameters are counted by part, in all and active per token, with both embeddings and without; the cache per token
+    and the fixed state per request; the attention of every layer; what a quantised checkpoint keeps in 16 bit. An
+    architecture that is not known is an error that names the field.
+    """
+    from planner.catalog.config_file import read_config_file
+    from planner.catalog.shape_describe import describe_config
+    from planner.report.model import model_text
+
+    found = describe_config(read_config_file(config))
+    write_result(model_text(found, format_, output == "-" and stdout_is_terminal()), output)
