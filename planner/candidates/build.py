@@ -24,6 +24,8 @@ from planner.spec.types import Spec, SpotModel, WorkloadKind
 from planner.units import ms_to_s
 
 Progress = Callable[[str], None]
+Memo = dict[object, tuple[list[Candidate], list[Rejected]]]
+"""Candidates and refusals of a service by everything that they depend on."""
 MOST_REPLICAS = 100_000
 """A configuration of which a service would need more than this is refused, not squeezed into the programme."""
 MOST_RESTARTING = 0.999
@@ -47,10 +49,14 @@ class Host:
         return cls(pool.accelerator, *size, pool.network_gb_per_s, pool.interconnect)
 
 
-def build_problem(spec: Spec, catalog: Catalog, demand: Demand, progress: Progress | None = None) -> Problem:
+def build_problem(
+    spec: Spec, catalog: Catalog, demand: Demand, progress: Progress | None = None, memo: Memo | None = None
+) -> Problem:
     """Everything that a plan may use, and everything refused with all its failed checks.
 
     Deterministic: services, pools, candidates and refusals come in canonical order whatever the order of the input.
+    `memo` keeps the candidates of services over many specs of one catalog: what an edit does not touch is not
+    assessed again. The catalogs may differ in prices only.
     """
     say = progress or (lambda _: None)
     pools, rejected_offers = build_pools(spec, catalog)
@@ -60,7 +66,7 @@ def build_problem(spec: Spec, catalog: Catalog, demand: Demand, progress: Progre
     for service in demand.services:
         say(f"candidates of {service.id}")
         allowed, refused_pools = allowed_pools(service, pools, spec, catalog)
-        found, refused = service_candidates(service, allowed, spec, catalog)
+        found, refused = _remembered(service, allowed, spec, catalog, memo)
         candidates += found
         rejected += [*refused_pools, *refused]
         found_apis, refused_apis = build_apis(service, spec.policy, catalog)
@@ -79,6 +85,24 @@ def build_problem(spec: Spec, catalog: Catalog, demand: Demand, progress: Progre
         unknown_quotas=unknown,
     )
     return shortened(problem, candidates)
+
+
+def _remembered(
+    service: Service,
+    allowed: Sequence[tuple[Pool, tuple[PurchaseOption, ...]]],
+    spec: Spec,
+    catalog: Catalog,
+    memo: Memo | None,
+) -> tuple[list[Candidate], list[Rejected]]:
+    """`service_candidates`, made once per everything that it reads of service, pools and policy."""
+    if memo is None:
+        return service_candidates(service, allowed, spec, catalog)
+    places = tuple((p.id, Host.of(p), p.country, options) for p, options in allowed)
+    policy = (spec.policy.headroom, spec.policy.estimators, spec.policy.max_configurations is None)
+    key = (service, places, policy, spec.measured)
+    if key not in memo:
+        memo[key] = service_candidates(service, allowed, spec, catalog)
+    return memo[key]
 
 
 def fold(rejected: Iterable[Rejected]) -> list[Rejected]:

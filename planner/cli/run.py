@@ -15,12 +15,12 @@ from planner.cli.progress import ProgressLine
 from planner.demand.build import build_demand
 from planner.demand.types import Demand
 from planner.errors import Fault, InputError
+from planner.explain.types import Infeasibility
 from planner.report.result import Answer, Entry, build_result
 from planner.report.types import (
     AxesView,
     BaselineView,
     CatalogStamp,
-    InfeasibilityView,
     Limits,
     ProvenanceStamp,
     Result,
@@ -161,7 +161,9 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
             BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
         ),
         kept=programme.compiled.problem.candidates,
-        infeasibility=_infeasibility(ranking, programme.compiled, child, options, limit_s),
+        infeasibility=_infeasibility(
+            ranking, programme.compiled, loaded, child, options, limit_s - (time.monotonic() - started)
+        ),
     )  # fmt: skip
     return Outcome(build_result(answer), answer, ranking.interrupted)
 
@@ -215,15 +217,26 @@ def _axes(ranked: Ranked[Verification]) -> AxesView:
 
 
 def _infeasibility(
-    ranking: Ranking[Verification], compiled: Compiled, child: SolverChild, options: RunOptions, limit_s: float
-) -> InfeasibilityView | None:
+    ranking: Ranking[Verification],
+    compiled: Compiled,
+    loaded: Loaded,
+    child: SolverChild,
+    options: RunOptions,
+    left_s: float,
+) -> Infeasibility | None:
     if ranking.status != "infeasible":
         return None
+    from planner.explain.diagnose import explain_infeasible
     from planner.explain.infeasible import find_conflicts
+    from planner.explain.whatif import Clock, WhatIf
     from planner.solve.types import SolveOptions
 
-    limits = SolveOptions(engine=options.solver, time_limit_s=max(1.0, 0.2 * limit_s), seed=options.seed)
-    return InfeasibilityView(conflicts=find_conflicts(compiled, child, limits))
+    limits = SolveOptions(engine=options.solver, time_limit_s=max(1.0, 0.2 * left_s), seed=options.seed)
+    if options.explain == "none":
+        return Infeasibility(conflicts=find_conflicts(compiled, child, limits))
+    clock = Clock(max(1.0, left_s))
+    whatif = WhatIf(loaded.catalog, child, clock, options.solver, options.seed)
+    return explain_infeasible(loaded.spec, compiled, whatif, limits)[0]
 
 
 def _provenance(loaded: Loaded, problem: Problem, options: RunOptions) -> ProvenanceStamp:

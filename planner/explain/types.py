@@ -6,6 +6,9 @@ from pydantic import Field
 
 from planner.base import Check, Frozen
 
+IDLE = "no conflict is about it"
+"""Of a rule that could be given up without changing anything."""
+
 
 class Binding(Frozen):
     """A limit with no room left in the verified plan."""
@@ -95,3 +98,52 @@ class Conflict(Frozen):
     """How one would relax it."""
     classes: tuple[str, ...] = ()
     """Request classes that come short while all limits stay as they are; empty: the keys name them."""
+    rules: tuple[str, ...] = ()
+    """Rules of the spec that cannot be kept together, nothing else in the way; giving up one of them ends the
+    conflict. Empty: no rule of the spec stands in the way."""
+    text: str | None = None
+    """One sentence for a person."""
+
+
+class Change(Frozen):
+    """One rule of the spec given up, as far as needed."""
+
+    rule: str
+    """Where the spec says it."""
+    text: str
+    now: float | None = None
+    """The number that the spec says."""
+    to: float | None = None
+    """The number that suffices."""
+    unit: str | None = None
+    items: tuple[str, ...] = ()
+    """Names that are allowed, or no longer required."""
+    smallest: bool = False
+    """Whether one unit, or one name, less was shown not to suffice; False: the rule is given up as a whole."""
+
+
+class Relaxation(Frozen):
+    """A set of changes that leaves a plan; no change of it can be left out."""
+
+    changes: tuple[str, ...]
+    """In words."""
+    total_usd_per_month: float
+    """Of the cheapest plan of the spec with the changes, verified."""
+    kind: str = "smallest"
+    """`smallest`: no amount can be a unit less; `cheap`: the smallest amounts that leave a plan near the least cost."""
+    edits: tuple[Change, ...] = ()
+    """The changes as numbers and names."""
+
+
+class Infeasibility(Frozen):
+    """Why there is no plan, and what would make one."""
+
+    conflicts: tuple[Conflict, ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()
+    """Fewest changes first, then the cheapest."""
+    no_help: tuple[str, ...] = ()
+    """Single changes that leave no plan, with what still stands in the way."""
+    nearest: tuple[str, ...] = ()
+    """Configurations near to what does not fit into memory, and that fit."""
+    complete: bool = False
+    """Whether all smallest sets of changes were looked at; False: the time ended, or no rule stands in the way."""

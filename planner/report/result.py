@@ -11,7 +11,7 @@ from planner.base import PurchaseOption
 from planner.candidates.types import ApiUse, Candidate, Deployment, Plan, Pool, Problem, Purchase, Rejected
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.demand.types import Demand, Service
-from planner.explain.types import Explanation
+from planner.explain.types import Explanation, Infeasibility
 from planner.report.numbers import dump_json
 from planner.report.possible import asked, mix_capacity, possible
 from planner.report.types import (
@@ -21,7 +21,6 @@ from planner.report.types import (
     CostView,
     DemandView,
     DeploymentView,
-    InfeasibilityView,
     PlanView,
     PolicyView,
     Predicted,
@@ -70,7 +69,7 @@ class Answer:
     entries: tuple[Entry, ...] = ()
     notes: tuple[str, ...] = ()
     baselines: tuple[BaselineView, ...] = ()
-    infeasibility: InfeasibilityView | None = None
+    infeasibility: Infeasibility | None = None
     kept: tuple[Candidate, ...] = ()
     """Candidates that nothing else replaces."""
 

@@ -9,11 +9,11 @@ from rich.text import Text
 
 from planner.base import Check
 from planner.explain.refusals import DOMINATED, group_refusals, shown_kind
-from planner.explain.types import RefusalGroup
+from planner.explain.types import IDLE, Conflict, Infeasibility, RefusalGroup
 from planner.report.detail import footnotes, plan_details
 from planner.report.layout import WIDTH, FittedTable, render, section, table_of
 from planner.report.numbers import percent, quantity, usd
-from planner.report.types import BaselineView, InfeasibilityView, PlanView, Result
+from planner.report.types import BaselineView, PlanView, Result
 from planner.report.words import headline_parts, versus
 
 SHORT_UNITS = (" ms",)
@@ -144,24 +144,36 @@ def _value(value: float | str | None) -> str:
     return value if isinstance(value, str) else quantity(value)
 
 
-def conflicts(i: InfeasibilityView) -> RenderableType:
+def conflicts(i: Infeasibility) -> RenderableType:
     """Limits that cannot be kept, and what would suffice."""
-    return section("Conflicts", conflict_lines(i))
+    return section("Conflicts", conflict_lines(i), "·")
 
 
-def conflict_lines(i: InfeasibilityView) -> list[str]:
-    """One line per conflict, per relaxation that suffices and per one that does not."""
-    lines = []
-    for c in i.conflicts:
-        short = (
-            "has no candidate at all" if c.short_by is None else f"is short by {quantity(c.short_by)} {c.unit or ''}"
+def conflict_lines(i: Infeasibility) -> list[str]:
+    """One line per conflict, per relaxation that suffices, per change that does not, per configuration that fits."""
+    lines = [_conflict(c) for c in i.conflicts]
+    for r in i.relaxations:
+        what = f"{len(r.changes)} changes" if len(r.changes) > 1 else "1 change"
+        cheap = ", less strict but cheaper" if r.kind == "cheap" else ""
+        lines.append(
+            f"would suffice ({what}{cheap}): {'; '.join(r.changes)}; then the cheapest plan is "
+            f"{usd(r.total_usd_per_month)} USD/month"
         )
-        who = f" for {', '.join(c.classes)}" if c.classes else ""
-        relax = f" → {c.relax}" if c.relax else ""
-        lines.append(f"{c.family} [{', '.join(c.keys)}] {short.rstrip()}{who}{relax}")
-    lines += [f"would suffice: {', '.join(r.changes)} → {usd(r.total_usd_per_month)} USD/month" for r in i.relaxations]
-    lines += [f"does not help: {n}" for n in i.no_help]
+    idle = [n.removesuffix(f": {IDLE}") for n in i.no_help if n.endswith(IDLE)]
+    if idle:
+        lines.append(f"does not help at all, {IDLE}: {'; '.join(idle)}")
+    lines += [f"alone does not help: {n}" for n in i.no_help if not n.endswith(IDLE)]
+    lines += [f"would fit: {n}" for n in i.nearest]
     return lines or ["none found"]
+
+
+def _conflict(c: Conflict) -> str:
+    if c.text is not None:
+        return c.text
+    short = "has no candidate at all" if c.short_by is None else f"is short by {quantity(c.short_by)} {c.unit or ''}"
+    who = f" for {', '.join(c.classes)}" if c.classes else ""
+    relax = f" → {c.relax}" if c.relax else ""
+    return f"{c.family} [{', '.join(c.keys)}] {short.rstrip()}{who}{relax}"
 
 
 def stamp(result: Result) -> str:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from planner.base import Frozen
 from planner.candidates.types import Rejected
-from planner.explain.types import Conflict, Explanation
+from planner.explain.types import Explanation, Infeasibility
 
 
 class CatalogStamp(Frozen):
@@ -206,17 +206,6 @@ class BaselineView(Frozen):
     failures: tuple[str, ...] = ()
 
 
-class RelaxationView(Frozen):
-    changes: tuple[str, ...]
-    total_usd_per_month: float
-
-
-class InfeasibilityView(Frozen):
-    conflicts: tuple[Conflict, ...]
-    relaxations: tuple[RelaxationView, ...] = ()
-    no_help: tuple[str, ...] = ()
-
-
 class PolicyView(Frozen):
     """The spec's limits that a reader compares the plans with; null where there is none."""
 
@@ -275,6 +264,6 @@ class Result(Frozen):
     """What the ranking has to say: axes with nothing new, ties."""
     baselines: tuple[BaselineView, ...] = ()
     rejected: tuple[Rejected, ...] = ()
-    infeasibility: InfeasibilityView | None = None
+    infeasibility: Infeasibility | None = None
     asked: tuple[AskedView, ...] = ()
     possible: tuple[PossibleView, ...] = ()
