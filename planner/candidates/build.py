@@ -21,7 +21,7 @@ from planner.performance.assess import assess_many
 from planner.performance.configs import enumerate_configs
 from planner.performance.types import EngineConfig, Refusal, ReplicaCapability, RequestLoad
 from planner.spec.types import Spec, SpotModel, WorkloadKind
-from planner.units import ms_to_s
+from planner.units import MONTHS_PER_QUARTER, ms_to_s
 
 Progress = Callable[[str], None]
 Memo = dict[object, tuple[list[Candidate], list[Rejected]]]
@@ -73,6 +73,7 @@ def build_problem(
         apis += found_apis
         rejected += refused_apis
     quotas, unknown = resolve_quotas(spec.policy.quotas, pools)
+    tail = tail_quarters(spec, catalog)
     problem = Problem(
         demand=demand,
         pools=pools,
@@ -80,6 +81,8 @@ def build_problem(
         apis=tuple(apis),
         quotas=quotas,
         policy=spec.policy,
+        horizon=spec.horizon,
+        tail_quarters=tail,
         rejected=tuple(fold(rejected)),
         assumptions=demand.assumptions,
         unknown_quotas=unknown,
@@ -105,6 +108,16 @@ def _remembered(
     return memo[key]
 
 
+def tail_quarters(spec: Spec, catalog: Catalog) -> int:
+    """Quarters from the horizon's end until the longest term on offer, begun in the last quarter, has ended.
+
+    On offer: sold somewhere in the catalog under an option that some workload allows.
+    """
+    allowed = {option for w in spec.workloads for option in w.purchase.options}
+    terms = [o.term_months for o in catalog.offers if o.usable and o.option in allowed]
+    return max(0, max(terms, default=0) // MONTHS_PER_QUARTER - 1)
+
+
 def fold(rejected: Iterable[Rejected]) -> list[Rejected]:
     """Equal refusals become one with their count; order of first appearance."""
     counts: dict[Rejected, int] = defaultdict(int)
@@ -115,7 +128,10 @@ def fold(rejected: Iterable[Rejected]) -> list[Rejected]:
 
 def pool_options(service: Service, pool: Pool, spec: Spec) -> tuple[list[PurchaseOption], list[Check]]:
     """Purchase options that the service allows and the pool sells, and why spot of the pool is not among them."""
-    sold = [p.option for p in pool.prices if p.option in service.options and p.max_instances != 0]
+    allowed = set(service.options)
+    if pool.commitment is not None and PurchaseOption(pool.commitment.rsplit("/", 1)[1]) in allowed:
+        allowed.add(PurchaseOption.OWNED)  # held machines are there for whoever may use such a commitment
+    sold = [p.option for p in pool.prices if p.option in allowed and p.max_instances != 0]
     failed: list[Check] = []
     if PurchaseOption.SPOT in sold:
         terms = pool.spot

@@ -31,6 +31,10 @@ class Market:
     """What must be equal or no worse besides the price: (term, upfront) or (−credit, …)."""
     limited: bool
     """A quota or an offer limit touches it."""
+    path: tuple[float, ...] = ()
+    """[quarter] price per accelerator-hour where prices move; empty: the same in every quarter."""
+    from_month: float = 0.0
+    """Sold from this month of the horizon on."""
 
 
 def markets_of(problem: Problem) -> list[Market]:
@@ -66,9 +70,27 @@ def markets_of(problem: Problem) -> list[Market]:
                     usd_per_accelerator_hour=usd / pool.accelerators,
                     terms=terms,
                     limited=limited,
+                    path=_path(pool, price.option, credited),
+                    from_month=price.from_month,
                 )
             )
     return found
+
+
+def _path(pool: Pool, option: PurchaseOption, credited: bool) -> tuple[float, ...]:
+    price = pool.price(option)
+    if price is None or not (price.quarter_factors or (pool.spot is not None and pool.spot.fallback_factors)):
+        return ()
+    quarters = range(1, max(len(price.quarter_factors), len(pool.spot.fallback_factors) if pool.spot else 0) + 1)
+    found = []
+    for q in quarters:
+        usd = price.usd_in(q)
+        if option == PurchaseOption.SPOT and pool.spot is not None:
+            s = pool.spot
+            away = (s.fallback_usd_per_hour or 0.0) * (s.fallback_factors[q - 1] if s.fallback_factors else 1.0)
+            usd = usd * s.availability + (0.0 if credited else (1 - s.availability) * away)
+        found.append(usd / pool.accelerators)
+    return tuple(found)
 
 
 def shortened(problem: Problem, kept: Sequence[Candidate], rejected: Sequence[Rejected] = ()) -> Problem:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import date
 
-from planner.base import Check, CheckKind, Confidence, PurchaseOption
+from planner.base import TERM_MONTHS, Check, CheckKind, Confidence, PurchaseOption
 from planner.candidates.places import OWN, provider_checks
 from planner.candidates.types import OptionPrice, Pool, Rejected, SpotTerms
 from planner.catalog.catalog import Catalog
 from planner.catalog.types import InstanceType, Offer
-from planner.spec.types import OwnedMachines, Spec, SpotModel, SpotPolicy
+from planner.demand.periods import month_of, quarter_start
+from planner.errors import Fault, InputError
+from planner.spec.types import HeldCommitment, OwnedMachines, Spec, SpotModel, SpotPolicy
 
 
 def build_pools(spec: Spec, catalog: Catalog) -> tuple[tuple[Pool, ...], tuple[Rejected, ...]]:
@@ -19,11 +22,36 @@ def build_pools(spec: Spec, catalog: Catalog) -> tuple[tuple[Pool, ...], tuple[R
     by_pool: dict[str, list[Offer]] = defaultdict(list)
     for offer in offers:
         by_pool[offer.pool_id].append(offer)
-    pools = [_pool(pool_id, rows, catalog) for pool_id, rows in sorted(by_pool.items())]
+    when = When(spec, catalog)
+    pools = [_pool(pool_id, rows, catalog, when) for pool_id, rows in sorted(by_pool.items())]
     allowed = [p for p in pools if not provider_checks(p.provider, spec.policy.providers, catalog)]
     finder = _FallbackFinder(allowed)
     with_spot = [_with_spot(pool, finder, spec.policy.spot, catalog) for pool in pools]
-    return tuple(sorted([*with_spot, *owned_pools(spec, catalog)], key=lambda p: p.id)), tuple(rejected)
+    own = [*owned_pools(spec, catalog), *held_pools(spec, catalog, when)]
+    return tuple(sorted([*with_spot, *own], key=lambda p: p.id)), tuple(rejected)
+
+
+class When:
+    """The horizon's calendar: what prices and offers are in each quarter."""
+
+    def __init__(self, spec: Spec, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.start = spec.horizon.start or spec.policy.price_date or catalog.as_of
+        self.quarters = spec.horizon.quarters
+
+    def month(self, day: date) -> float:
+        """Months from the start of the horizon."""
+        return month_of(day, self.start, self.quarters)
+
+    def factors(self, offer: Offer) -> tuple[float, ...]:
+        """[quarter] price relative to today's, as it is on the quarter's first day; empty: no change."""
+        days = [quarter_start(self.start, q) for q in range(1, self.quarters + 1)]
+        found = tuple(self.catalog.price_factor(offer, day) for day in days)
+        return found if any(f != 1.0 for f in found) else ()
+
+    def from_month(self, offer: Offer) -> float:
+        """From when on it is sold."""
+        return 0.0 if offer.available_from is None else max(0.0, self.month(offer.available_from))
 
 
 NOT_FOR_SALE = {
@@ -51,7 +79,7 @@ def current_offers(catalog: Catalog) -> tuple[list[Offer], list[Rejected]]:
     return kept, rejected
 
 
-def _pool(pool_id: str, offers: list[Offer], catalog: Catalog) -> Pool:
+def _pool(pool_id: str, offers: list[Offer], catalog: Catalog, when: When) -> Pool:
     first = offers[0]
     kind: InstanceType = catalog.instance_type(first.provider, first.instance_type)
     provider = catalog.provider(first.provider)
@@ -70,12 +98,12 @@ def _pool(pool_id: str, offers: list[Offer], catalog: Catalog) -> Pool:
         country=region.country if region else None,
         operator_jurisdiction=None if provider.marketplace else provider.operator_jurisdiction,
         certifications=provider.certifications,
-        prices=tuple(sorted(map(_price, offers), key=lambda p: p.option.value)),
+        prices=tuple(sorted((_price(o, when) for o in offers), key=lambda p: p.option.value)),
         spot=None,
     )
 
 
-def _price(offer: Offer) -> OptionPrice:
+def _price(offer: Offer, when: When) -> OptionPrice:
     return OptionPrice(
         offer=offer.id,
         option=offer.option,
@@ -87,6 +115,8 @@ def _price(offer: Offer) -> OptionPrice:
         as_of=offer.as_of,
         confidence=offer.confidence,
         flags=offer.flags,
+        quarter_factors=when.factors(offer),
+        from_month=when.from_month(offer),
     )
 
 
@@ -135,6 +165,7 @@ def _with_spot(pool: Pool, finder: _FallbackFinder, policy: SpotPolicy, catalog:
         availability=market.availability if policy.availability is None else policy.availability,
         fallback_offer=fallback[1].offer if fallback else None,
         fallback_usd_per_hour=fallback[0] if fallback else None,
+        fallback_factors=fallback[1].quarter_factors if fallback else (),
     )
     return pool.model_copy(update={"spot": terms})
 
@@ -149,7 +180,7 @@ def owned_pools(spec: Spec, catalog: Catalog) -> list[Pool]:
     """One pool per kind of machine that `fleet.owned` lists; equal ids get `#2`, `#3`, … in canonical order."""
     seen: dict[str, int] = defaultdict(int)
     pools = []
-    key = lambda m: (owned_pool_id(m), m.usd_per_used_hour, m.instances)  # noqa: E731
+    key = lambda m: (owned_pool_id(m), m.usd_per_used_hour, m.instances, str(m.ends or ""))  # noqa: E731
     for machines in sorted(spec.fleet.owned, key=key):
         name = owned_pool_id(machines)
         seen[name] += 1
@@ -171,6 +202,7 @@ def _owned_pool(pool_id: str, machines: OwnedMachines, spec: Spec, catalog: Cata
         source="fleet.owned of the spec",
         as_of=spec.policy.price_date or spec.horizon.start or catalog.as_of,
         confidence=Confidence.LIST,
+        until_month=None if machines.ends is None else When(spec, catalog).month(machines.ends),
     )
     return Pool(
         id=pool_id,
@@ -189,3 +221,72 @@ def _owned_pool(pool_id: str, machines: OwnedMachines, spec: Spec, catalog: Cata
         prices=(price,),
         spot=None,
     )
+
+
+def held_pools(spec: Spec, catalog: Catalog, when: When) -> list[Pool]:
+    """One pool per commitment that runs already and has not ended: its machines cost nothing more until it ends.
+
+    `provider/region[/zone]/instance_type#held`, `#held2`, … in canonical order. Raises InputError (S304) where the
+    catalog does not know the machines.
+    """
+    seen: dict[str, int] = defaultdict(int)
+    pools = []
+    for held in sorted(spec.fleet.commitments, key=lambda c: c.model_dump_json()):
+        offer = held_offer(held, catalog)
+        until = when.month(held.ends)
+        seen[offer.pool_id] += 1
+        if until <= 0.0:
+            continue
+        number = seen[offer.pool_id]
+        pool_id = f"{offer.pool_id}#held{number if number > 1 else ''}"
+        pools.append(_held_pool(pool_id, held, offer, until, catalog, when))
+    return pools
+
+
+def held_offer(held: HeldCommitment, catalog: Catalog) -> Offer:
+    """What was bought, as an offer of the catalog or in its likeness. Raises InputError (S304)."""
+    known = next((o for o in catalog.offers if o.id.lower() == held.offer.lower()), None)
+    if known is not None and known.option in COMMITMENT_OPTIONS:
+        return known
+    parts = held.offer.split("/")
+    option = next((o for o in COMMITMENT_OPTIONS if len(parts) in (4, 5) and o.value == parts[-1].lower()), None)
+    provider, region, instance_type = parts[0], parts[1] if len(parts) > 1 else "", parts[-2] if len(parts) > 1 else ""
+    machine = next(
+        (t for t in catalog.instance_types if (t.provider, t.name.lower()) == (provider, instance_type.lower())), None
+    )
+    if option is None or machine is None or catalog.region(provider, region) is None:
+        what = "is no commitment" if option is None else "names machines or a region that the catalog does not know"
+        help_ = "write provider/region[/zone]/instance_type/reserved_1y or reserved_3y; `planner catalog list offers`"
+        raise InputError([Fault("S304", f"{held.offer} {what}", path="fleet.commitments", help=help_)])
+    return Offer(
+        provider=provider,
+        region=region,
+        zone=parts[2] if len(parts) == 5 else "*",
+        instance_type=machine.name,
+        option=option,
+        price_usd_per_hour=held.usd_per_hour or 0.0,
+        term_months=TERM_MONTHS[option],
+        source="fleet.commitments of the spec",
+        as_of=catalog.as_of,
+        confidence=Confidence.LIST,
+    )
+
+
+COMMITMENT_OPTIONS = (PurchaseOption.RESERVED_1Y, PurchaseOption.RESERVED_3Y)
+
+
+def _held_pool(pool_id: str, held: HeldCommitment, offer: Offer, until: float, catalog: Catalog, when: When) -> Pool:
+    price = OptionPrice(
+        offer=f"{pool_id}/{PurchaseOption.OWNED.value}",
+        option=PurchaseOption.OWNED,
+        usd_per_hour=0.0,
+        term_months=0,
+        upfront_fraction=0.0,
+        max_instances=held.instances,
+        source="fleet.commitments of the spec",
+        as_of=when.start,
+        confidence=Confidence.LIST,
+        until_month=until,
+    )
+    base = _pool(offer.pool_id, [offer], catalog, when)
+    return base.model_copy(update={"id": pool_id, "prices": (price,), "commitment": offer.id})

@@ -43,18 +43,31 @@ def resolve_quotas(quotas: Iterable[Quota], pools: Sequence[Pool]) -> tuple[tupl
         if quota.limit == "unknown":
             unknown.append(name)
             continue
+        inside = [p for p in pools if matches(p, quota.match)]
         rows.append(
             QuotaRow(
                 id=name,
-                pools=tuple(sorted(p.id for p in pools if matches(p, quota.match))),
+                pools=tuple(sorted(p.id for p in inside if p.commitment is None)),
                 options=options,
                 per_accelerator=quota.unit == QuotaUnit.ACCELERATORS,
                 limit=float(quota.limit),
+                taken=tuple(sorted(_taken(p, quota) for p in inside if _counts(p, quota))),
             )
         )
     rows.sort(key=lambda q: (q.id, q.per_accelerator, q.limit))
     numbered = [q.model_copy(update={"id": f"{q.id}#{i}"}) for i, q in enumerate(rows, 1)] if _repeats(rows) else rows
     return tuple(numbered), tuple(sorted(unknown))
+
+
+def _counts(pool: Pool, quota: Quota) -> bool:
+    """Whether a commitment that runs already counts: under its own option, used or not."""
+    return pool.commitment is not None and pool.commitment.rsplit("/", 1)[1] in quota.applies_to
+
+
+def _taken(pool: Pool, quota: Quota) -> tuple[float, float]:
+    price = pool.prices[0]
+    each = pool.accelerators if quota.unit == QuotaUnit.ACCELERATORS else 1
+    return price.until_month or 0.0, float((price.max_instances or 0) * each)
 
 
 def _repeats(rows: Sequence[QuotaRow]) -> bool:

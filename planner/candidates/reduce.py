@@ -108,7 +108,7 @@ def _all_replaced(q: Market, markets: Sequence[Market], firm: Mapping[str, Mappi
 def _replaces(q: Market, p: Market) -> bool:
     room = q.pool.accelerators
     return (
-        q.usd_per_accelerator_hour <= p.usd_per_accelerator_hour
+        _never_dearer(q, p)
         and not q.limited
         and p.pool.accelerators % room == 0
         and _terms_no_worse(q, p)
@@ -116,6 +116,18 @@ def _replaces(q: Market, p: Market) -> bool:
         and p.seats.keys() <= q.seats.keys()
         and _share_alike(q, p)
     )
+
+
+def _never_dearer(q: Market, p: Market) -> bool:
+    """No higher price per accelerator in any quarter, and sold no later."""
+    if q.from_month > p.from_month:
+        return False
+    if not q.path and not p.path:
+        return q.usd_per_accelerator_hour <= p.usd_per_accelerator_hour
+    length = max(len(q.path), len(p.path))
+    mine = q.path or (q.usd_per_accelerator_hour,) * length
+    theirs = p.path or (p.usd_per_accelerator_hour,) * length
+    return all(a <= b for a, b in zip(mine, theirs, strict=True))
 
 
 def _terms_no_worse(q: Market, p: Market) -> bool:

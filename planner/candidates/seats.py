@@ -200,7 +200,9 @@ class _Work:
                 yield b
 
     def _may(self, b: Place, a: Place) -> bool:
-        """Whether rules that count providers or configurations let b replace a."""
+        """Whether time, and rules that count providers or configurations, let b replace a."""
+        if a.market.path or b.market.path or b.market.from_month > a.market.from_month:
+            return False  # prices that move are compared pool by pool only, see `reduce_markets`
         same = b.candidate.capability.config.id == a.candidate.capability.config.id
         return (not self.one_provider or b.market.pool.provider == a.market.pool.provider) and (
             not self.one_configuration or same

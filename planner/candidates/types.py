@@ -9,7 +9,7 @@ from pydantic import Field
 from planner.base import Check, Confidence, Frozen, PurchaseOption
 from planner.demand.types import Demand
 from planner.performance.types import ReplicaCapability
-from planner.spec.types import Policy
+from planner.spec.types import Horizon, Policy
 
 
 class OptionPrice(Frozen):
@@ -26,6 +26,16 @@ class OptionPrice(Frozen):
     as_of: date
     confidence: Confidence
     flags: tuple[str, ...] = ()
+    quarter_factors: tuple[float, ...] = ()
+    """[quarter] price relative to `usd_per_hour`; empty: the same in every quarter."""
+    from_month: float = 0.0
+    """Sold from this month of the horizon on."""
+    until_month: float | None = None
+    """There until this month; None: for good."""
+
+    def usd_in(self, quarter: int) -> float:
+        """Price per instance and hour of what is bought in a quarter (from 1)."""
+        return self.usd_per_hour * self.quarter_factors[quarter - 1] if self.quarter_factors else self.usd_per_hour
 
 
 class SpotTerms(Frozen):
@@ -38,6 +48,8 @@ class SpotTerms(Frozen):
     """On-demand offer that takes over while spot is away; None under `spot.model: credited`."""
     fallback_usd_per_hour: float | None
     """Per instance of this pool."""
+    fallback_factors: tuple[float, ...] = ()
+    """[quarter] the fallback's price relative to that; empty: the same in every quarter."""
 
 
 class Pool(Frozen):
@@ -59,6 +71,9 @@ class Pool(Frozen):
     certifications: tuple[str, ...]
     prices: tuple[OptionPrice, ...]
     spot: SpotTerms | None
+
+    commitment: str | None = None
+    """Offer of the commitment that runs already and that these machines are held under; None: they can be bought."""
 
     def price(self, option: PurchaseOption) -> OptionPrice | None:
         """The price under an option, or None where it is not sold."""
@@ -116,6 +131,12 @@ class QuotaRow(Frozen):
     options: tuple[PurchaseOption, ...]
     per_accelerator: bool
     limit: float
+    taken: tuple[tuple[float, float], ...] = ()
+    """(until month, amount) of what commitments that run already hold of it."""
+
+    def left(self, ends_month: float) -> float:
+        """What may be bought in a slice that ends then."""
+        return max(0.0, self.limit - sum(amount for until, amount in self.taken if until > ends_month - 1e-6))
 
 
 class Problem(Frozen):
@@ -127,17 +148,22 @@ class Problem(Frozen):
     apis: tuple[ApiCandidate, ...]
     quotas: tuple[QuotaRow, ...]
     policy: Policy
+    horizon: Horizon = Horizon()
+    tail_quarters: int = 0
+    """Quarters after the horizon until the longest term on offer, begun in the last quarter, has ended."""
     rejected: tuple[Rejected, ...] = ()
     assumptions: tuple[str, ...] = ()
     unknown_quotas: tuple[str, ...] = ()
 
 
 class Purchase(Frozen):
-    """Instances of a pool under an option, per slice (a commitment is constant over slices)."""
+    """Instances of a pool under an option, per slice (a commitment is constant over the slices of its term)."""
 
     pool: str
     option: PurchaseOption
     instances: tuple[int, ...] = Field(description="[slice]")
+    start_month: float = 0.0
+    """When a commitment begins, in months from the start of the horizon."""
 
 
 class Route(Frozen):

@@ -19,6 +19,7 @@ from planner.catalog.types import (
     LlmModel,
     Offer,
     Precision,
+    PricePath,
     Provider,
     Region,
     RoundTrip,
@@ -110,6 +111,9 @@ class Catalog:
     spot_markets: tuple[SpotMarket, ...]
     round_trips: tuple[RoundTrip, ...]
     groups: tuple[CountryGroup, ...]
+    price_paths: tuple[PricePath, ...] = ()
+    price_date: date | None = None
+    """The day of the prices; None: `as_of`."""
 
     @cached_property
     def _accelerators(self) -> Mapping[str, Accelerator]:
@@ -213,6 +217,20 @@ class Catalog:
                 if (row.provider, row.accelerator) == key:
                     return row
         raise UnknownName("spot market", f"{provider}/{accelerator}", ())
+
+    def price_factor(self, offer: Offer, day: date) -> float:
+        """Price of an offer on a day ÷ its price today, by the most specific price path; 1 where there is none."""
+        if not self.price_paths:
+            return 1.0
+        accelerator = self.instance_type(offer.provider, offer.instance_type).accelerator
+        rows = {(row.provider, row.accelerator, row.option): row for row in self.price_paths}
+        for provider in (offer.provider, "*"):
+            for name in (accelerator, "*"):
+                for option in (offer.option.value, "*"):
+                    row = rows.get((provider, name, option))
+                    if row is not None:
+                        return row.factor(day, self.price_date or self.as_of)
+        return 1.0
 
     def known_names(self) -> KnownNames:
         """All names a spec may use."""

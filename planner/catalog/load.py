@@ -192,4 +192,4 @@ def _freeze(tables: Tables, day: date) -> Catalog:
     parts = [tables.name, tables.as_of.isoformat(), day.isoformat(), *(tables.digests[t] for t in TABLES)]
     frozen: dict[str, tuple[Row, ...]] = {t: sorted_rows(TABLES[t], tables.rows[t]) for t in TABLES}
     sha256 = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    return Catalog(name=tables.name, as_of=tables.as_of, sha256=sha256, **cast(Any, frozen))
+    return Catalog(name=tables.name, as_of=tables.as_of, price_date=day, sha256=sha256, **cast(Any, frozen))

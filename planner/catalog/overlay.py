@@ -38,7 +38,7 @@ MAX_NODES = 2_000_000
 CONTROL = ("mode", "replace", "discounts", "name")
 ORDER = (
     "groups", "accelerators", "precisions", "engines", "providers", "regions", "models", "instance_types", "offers",
-    "support", "apis", "profiles", "spot_markets", "round_trips",
+    "support", "apis", "profiles", "spot_markets", "price_paths", "round_trips",
 )  # fmt: skip
 """References first, so that an overlay may refer to what it brings."""
 REFERRING = {"accelerator": "accelerators", "provider": "providers", "engine": "engines", "precision": "precisions"}
@@ -200,6 +200,7 @@ def _existing(rows: Rows, name: str, fields: Mapping[str, object]) -> dict[str, 
         "regions": lambda f: (str(f.get("provider")), str(f.get("region"))),
         "apis": lambda f: (api_id(f),),
         "spot_markets": lambda f: (str(f.get("provider", "*")), str(f.get("accelerator", "*"))),
+        "price_paths": lambda f: tuple(str(f.get(k, "*")) for k in ("provider", "accelerator", "option")),
         "round_trips": lambda f: (str(f.get("client_region")), str(f.get("country"))),
     }
     by_key = keys.get(name)

@@ -31,6 +31,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
              "operator_jurisdiction", "open_weights_model"),
     "profiles": ("id", "peak_to_mean", "description"),
     "spot_markets": ("provider", "accelerator", "interruptions_per_up_hour", "start_h", "availability"),
+    "price_paths": ("provider", "accelerator", "option", "decline_per_year", "changes"),
     "round_trips": ("client_region", "country", "rtt_ms"),
     "groups": ("id", "countries"),
 }  # fmt: skip

@@ -21,6 +21,7 @@ from planner.catalog.types import (
     InstanceType,
     LlmModel,
     Offer,
+    PricePath,
     Provider,
     Region,
     Row,
@@ -249,10 +250,14 @@ def check_references(rows: Rows) -> list[Fault]:
             faults.append(Fault(code="C107", message=message, help=hint))
         if (o.provider, o.region) not in places:
             faults.append(Fault(code="C107", message=f"{o.id}: {o.provider} has no region {o.region!r}"))
-    for row in chain(*(rows[t].values() for t in ("regions", "models", "engines", "support", "apis", "spot_markets"))):
+    for row in chain(*(rows[t].values() for t in REFERRING)):
         for table, name in _references(row):
             refer(_label(row), table, name)
     return faults
+
+
+REFERRING = ("regions", "models", "engines", "support", "apis", "spot_markets", "price_paths")
+"""Tables whose rows name rows of other tables."""
 
 
 def _references(row: Row) -> list[tuple[str, str | None]]:
@@ -273,7 +278,7 @@ def _references(row: Row) -> list[tuple[str, str | None]]:
             ]
         case ApiOffer():
             return [("models", row.open_weights_model), ("providers", row.provider)]
-        case SpotMarket():
+        case SpotMarket() | PricePath():
             return [("providers", row.provider), ("accelerators", row.accelerator)]
     return []
 

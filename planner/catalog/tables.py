@@ -17,6 +17,7 @@ from planner.catalog.types import (
     LlmModel,
     Offer,
     Precision,
+    PricePath,
     Provider,
     Region,
     RoundTrip,
@@ -58,6 +59,7 @@ TABLES: dict[str, Table] = {
         Table("apis", ApiOffer, _by("id"), "API offer"),
         Table("profiles", TrafficProfile, _by("id"), "traffic profile"),
         Table("spot_markets", SpotMarket, _by("provider", "accelerator"), "spot market"),
+        Table("price_paths", PricePath, _by("provider", "accelerator", "option"), "price path"),
         Table("round_trips", RoundTrip, _by("client_region", "country"), "round trip"),
         Table("groups", CountryGroup, _by("id"), "country group"),
     )

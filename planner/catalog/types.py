@@ -89,6 +89,8 @@ class Offer(Row):
     upfront_fraction: Annotated[float, Field(ge=0, le=1)] = 0.0
     max_instances: Annotated[int, Field(ge=0)] | None = None
     """None: not stated."""
+    available_from: date | None = None
+    """First day on which it is sold; None: today."""
     flags: tuple[str, ...] = ()
     """What is odd about it: `spot_not_below_on_demand`, `superseded`, `not_sold`, `spot_far_below_on_demand`, …"""
     note: str | None = None
@@ -350,6 +352,37 @@ class SpotMarket(Row):
     interruptions_per_up_hour: NonNegative
     start_h: NonNegative
     availability: Annotated[float, Field(gt=0, le=1)]
+
+
+class PriceChange(Frozen):
+    """An announced change."""
+
+    day: date
+    """First day of the new price."""
+    factor: Annotated[float, Field(gt=0, le=10)]
+    """New price ÷ old price."""
+
+
+class PricePath(Row):
+    """How prices move after the price date; the most specific row wins (provider, accelerator, option, then `*`)."""
+
+    provider: str = "*"
+    accelerator: str = "*"
+    option: str = "*"
+    """A purchase option."""
+    decline_per_year: Annotated[float, Field(ge=-1, lt=1)] = 0.0
+    """Share that a price loses in a year; below 0 it rises."""
+    changes: tuple[PriceChange, ...] = ()
+    """Announced changes, beside the decline."""
+
+    def factor(self, day: date, since: date) -> float:
+        """Price on a day ÷ price on the price date."""
+        years = max(0, (day - since).days) / 365.25
+        found = float((1.0 - self.decline_per_year) ** years)
+        for change in self.changes:
+            if since < change.day <= day:
+                found *= change.factor
+        return found
 
 
 class RoundTrip(Row):

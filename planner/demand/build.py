@@ -9,7 +9,8 @@ import numpy as np
 
 from planner.base import PurchaseOption
 from planner.catalog.catalog import Catalog
-from planner.demand.lengths import ClassLengths, requests_of
+from planner.demand.lengths import ClassLengths, Requests, requests_of
+from planner.demand.periods import Period, month_of, periods, quarter_start
 from planner.demand.profile import hourly_weights, tile, to_utc, utc_offset_hours
 from planner.demand.sizing import Bands, bands_for, sizing_rates
 from planner.demand.slices import HourGroup, group_hours, hours_per_month, label, slice_means, slice_tops
@@ -19,14 +20,13 @@ from planner.spec.types import PERCENTILE_VALUE, Spec, Tenancy, Workload
 from planner.units import ms_to_s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date
 
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-QUARTER = 1
 SPOT_SHARE_WITH_SLO = 0.5
 """Largest share on spot of a service that promised a latency, where the workload says none."""
 
@@ -43,14 +43,25 @@ class _Stream:
 
     workload: Workload
     classes: tuple[ClassLengths, ...]
-    hourly: Floats
-    """Mean rate per UTC hour of the axis, req/s."""
-    sizing: Floats
-    """Sizing rate per UTC hour, req/s."""
     means: tuple[float, ...] = ()
-    """Per slice."""
+    """Mean rate per slice, req/s."""
     tops: tuple[float, ...] = ()
     """Sizing rate per slice."""
+
+
+@dataclass(frozen=True)
+class _Quarter:
+    """What the workloads ask for in one quarter."""
+
+    groups: tuple[HourGroup, ...]
+    hours: int
+    """Hours of the axis."""
+    means: list[list[float]]
+    """[group][workload] req/s."""
+    tops: list[list[float]]
+    """[group][workload] sizing rate."""
+    levels: int
+    """Different hours before any were joined."""
 
 
 def build_demand(spec: Spec, catalog: Catalog) -> Demand:
@@ -61,30 +72,102 @@ def build_demand(spec: Spec, catalog: Catalog) -> Demand:
     Raises InputError (S208) where a profile cannot reach its `peak_to_mean`, UnknownName for an unknown profile.
     """
     spec = canonical(spec)
-    day = spec.horizon.start or spec.policy.price_date or catalog.as_of
+    start = first_day(spec, catalog)
     assumptions: list[str] = []
-    streams = _streams(spec, catalog, day, assumptions)
+    requests = [requests_of(w) for w in spec.workloads]
+    quarters: dict[int, _Quarter] = {}
+    for q in range(1, spec.horizon.quarters + 1):
+        quarters[q] = _quarter(spec, catalog, requests, q, quarter_start(start, q), assumptions)
+    assumptions += _growth_taken(spec)
     assumptions += _defaults_taken(spec.workloads)
-    rates = np.stack([s.hourly for s in streams])
-    groups = group_hours(rates)
-    _note_merging(rates, groups, assumptions)
-    means = slice_means(rates, groups)
-    tops = slice_tops(np.stack([s.sizing for s in streams]), groups)
+    _note_merging(quarters[1], assumptions)
+    calendar = periods(spec.horizon.quarters, _changes(spec, start))
     streams = [
-        _Stream(s.workload, s.classes, s.hourly, s.sizing, tuple(m[w] for m in means), tuple(t[w] for t in tops))
-        for w, s in enumerate(streams)
+        _Stream(
+            workload,
+            requests[w].classes,
+            tuple(m[w] for p in calendar for m in quarters[p.quarter].means),
+            tuple(t[w] for p in calendar for t in quarters[p.quarter].tops),
+        )
+        for w, workload in enumerate(spec.workloads)
     ]
     return Demand(
-        slices=_slices(groups, rates.shape[1]),
+        slices=_slices(calendar, quarters),
         services=tuple(sorted((_service(members) for members in _shared(streams)), key=lambda s: s.id)),
         assumptions=tuple(assumptions),
     )
 
 
-def _streams(spec: Spec, catalog: Catalog, day: date, assumptions: list[str]) -> list[_Stream]:
-    shapes = [_weights(w, catalog, day, assumptions) for w in spec.workloads]
+def first_day(spec: Spec, catalog: Catalog) -> date:
+    """First day of the horizon: as given, else the day of the prices."""
+    return spec.horizon.start or spec.policy.price_date or catalog.as_of
+
+
+def _changes(spec: Spec, start: date) -> list[float]:
+    """Months at which something that is there comes to its end."""
+    ends = [c.ends for c in spec.fleet.commitments] + [o.ends for o in spec.fleet.owned if o.ends is not None]
+    return [month_of(day, start, spec.horizon.quarters) for day in ends]
+
+
+def _quarter(
+    spec: Spec, catalog: Catalog, requests: Sequence[Requests], quarter: int, day: date, assumptions: list[str]
+) -> _Quarter:
+    """Groups of hours with their mean and sizing rates; `day`: the quarter's first."""
+    noted: list[str] = []
+    shapes = [_weights(w, catalog, day, noted) for w in spec.workloads]
     hours = max(len(s) for s in shapes)
-    return [_stream(w, tile(s, hours), assumptions) for w, s in zip(spec.workloads, shapes, strict=True)]
+    rates = [_hourly(r, tile(s, hours), noted) for r, s in zip(requests, shapes, strict=True)]
+    assumptions += [line for line in noted if line not in assumptions]
+    hourly, sizing = [], []
+    for workload, base in zip(spec.workloads, rates, strict=True):
+        factor, last = _factors(workload, quarter)
+        mean = _without_dust(base * factor) if factor != 1.0 else base
+        busiest = mean if last == 1.0 else mean * last
+        percentile = _percentile(workload)
+        hourly.append(mean)
+        dispersion = workload.traffic.dispersion_10s
+        sizing.append(busiest if percentile is None else sizing_rates(busiest, dispersion, percentile))
+    joint = np.stack(hourly)
+    groups = group_hours(joint)
+    levels = len(group_hours(joint, most=hours))
+    return _Quarter(groups, hours, slice_means(joint, groups), slice_tops(np.stack(sizing), groups), levels)
+
+
+def _factors(workload: Workload, quarter: int) -> tuple[float, float]:
+    """(mean of the quarter ÷ the rates as given, last month ÷ mean of the quarter).
+
+    Growth is steady: g from quarter to quarter is g^(1/3) from month to month, and the rates given are the first
+    quarter's mean. Longer requests count as more of them.
+    """
+    traffic = workload.traffic
+    step = (1.0 + traffic.growth) * (1.0 + traffic.token_growth)
+    if traffic.quarter_factors is not None:
+        tokens = 1.0 + traffic.token_growth
+        return traffic.quarter_factors[quarter - 1] * tokens ** (quarter - 1), _last_month(tokens)
+    return step ** (quarter - 1), _last_month(step)
+
+
+def _last_month(step: float) -> float:
+    """The last month over the mean of a quarter's three; falling demand is sized on the first."""
+    if step == 1.0:
+        return 1.0
+    month = step ** (1.0 / 3.0)
+    return float(max(month, 1.0 / month) / ((1.0 / month + 1.0 + month) / 3.0))
+
+
+def _growth_taken(spec: Spec) -> list[str]:
+    """What growth was planned with."""
+    lines = []
+    for w in spec.workloads:
+        t = w.traffic
+        if t.growth:
+            lines.append(f"{w.name}: {100 * t.growth:+.3g} % requests a quarter, sized on each quarter's last month")
+        if t.token_growth:
+            lines.append(
+                f"{w.name}: {100 * t.token_growth:+.3g} % tokens per request a quarter, planned as that many more "
+                "requests of the lengths given"
+            )
+    return lines
 
 
 def _weights(workload: Workload, catalog: Catalog, day: date, assumptions: list[str]) -> Floats:
@@ -107,16 +190,13 @@ def _weights(workload: Workload, catalog: Catalog, day: date, assumptions: list[
     return to_utc(local, offset)
 
 
-def _stream(workload: Workload, weights: Floats, assumptions: list[str]) -> _Stream:
-    requests = requests_of(workload)
+def _hourly(requests: Requests, weights: Floats, assumptions: list[str]) -> Floats:
+    """Mean rate per UTC hour of the axis as given, req/s."""
     assumptions.extend(requests.assumptions)
     mean = requests.mean_req_per_s
     if mean is None:
         mean = (requests.peak_req_per_s or 0.0) / float(weights.max())
-    hourly = _without_dust(weights * mean)
-    percentile = _percentile(workload)
-    sizing = hourly if percentile is None else sizing_rates(hourly, workload.traffic.dispersion_10s, percentile)
-    return _Stream(workload, requests.classes, hourly, sizing)
+    return _without_dust(weights * mean)
 
 
 def _without_dust(hourly: Floats) -> Floats:
@@ -151,22 +231,36 @@ def _defaults_taken(workloads: Sequence[Workload]) -> list[str]:
     return [f"{', '.join(names)}: {text}" for names, text in lines if names]
 
 
-def _note_merging(rates: Floats, groups: Sequence[HourGroup], assumptions: list[str]) -> None:
-    levels = len(group_hours(rates, most=rates.shape[1]))
-    if levels > len(groups):
+def _note_merging(quarter: _Quarter, assumptions: list[str]) -> None:
+    if quarter.levels > len(quarter.groups):
         assumptions.append(
-            f"{levels} different hours are planned as {len(groups)} slices; each is sized for its busiest hour"
+            f"{quarter.levels} different hours are planned as {len(quarter.groups)} slices; each is sized for its "
+            "busiest hour"
         )
 
 
-def _slices(groups: Sequence[HourGroup], total: int) -> tuple[Slice, ...]:
-    lengths = hours_per_month([len(g.hours) for g in groups])
-    return tuple(
-        Slice(
-            id=f"q{QUARTER}.s{k + 1}", quarter=QUARTER, label=label(g.hours, total), hours_per_month=lengths[k], order=k
-        )
-        for k, g in enumerate(groups)
-    )
+def _slices(calendar: Sequence[Period], quarters: Mapping[int, _Quarter]) -> tuple[Slice, ...]:
+    """Slices in order of time: those of a quarter once for each of its periods, with its share of their hours."""
+    found: list[Slice] = []
+    for period in calendar:
+        quarter = quarters[period.quarter]
+        lengths = hours_per_month([len(g.hours) for g in quarter.groups])
+        same = [p for p in calendar if p.quarter == period.quarter]
+        part = "" if len(same) == 1 else f"{'abcdefghijklmnopqrstuvwxyz'[same.index(period)]}"
+        for k, g in enumerate(quarter.groups):
+            hours = lengths[k] if len(same) == 1 else lengths[k] * period.share
+            found.append(
+                Slice(
+                    id=f"q{period.quarter}{part}.s{k + 1}",
+                    quarter=period.quarter,
+                    label=label(g.hours, quarter.hours),
+                    hours_per_month=hours,
+                    order=len(found),
+                    begins_month=period.begins_month,
+                    ends_month=period.ends_month,
+                )
+            )
+    return tuple(found)
 
 
 def _shared(streams: Sequence[_Stream]) -> list[list[_Stream]]:

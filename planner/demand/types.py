@@ -14,6 +14,10 @@ class Slice(Frozen):
     label: str
     hours_per_month: float
     order: int
+    begins_month: float = 0.0
+    """When its period begins, in months from the start of the horizon."""
+    ends_month: float = 3.0
+    """When its period ends."""
 
 
 class RequestClass(Frozen):

@@ -15,7 +15,7 @@ from planner.candidates.types import Problem
 from planner.catalog.catalog import Catalog
 from planner.formulation.compile import Compiled, compile_milp
 from planner.formulation.cost import TERM_OF
-from planner.formulation.families import capacity_terms, option_terms
+from planner.formulation.families import capacity_terms, commitments, option_terms
 from planner.formulation.limits import configuration_indicators
 from planner.formulation.milp import Milp
 from planner.formulation.sets import COMMITMENTS, Config, Sets
@@ -69,15 +69,16 @@ def axis_programme(compiled: Compiled, axis: Axis) -> AxisProgramme:
 
 
 def committed_usd(compiled: Compiled) -> dict[int, float]:
-    """Non-cancellable USD: price·730·term of every commitment."""
+    """Non-cancellable USD: price·730·term of every commitment that the plan makes."""
     s, m = compiled.sets, compiled.milp
     found: dict[int, float] = {}
-    for p, pool in enumerate(s.pools):
-        for option in COMMITMENTS:
-            price = pool.price(option)
-            if price is not None:
-                for column, _ in option_terms(m, s, p, option, 0):
-                    found[column] = price.usd_per_hour * HOURS_PER_MONTH * price.term_months
+    for p, group in s.markets:
+        for option in COMMITMENTS if group else ():
+            price = s.pools[p].price(option)
+            if price is None or option not in (group or ()):
+                continue
+            for column, start, term in commitments(m, s, p, group or (), option):
+                found[column] = price.usd_in(s.calendar.quarter_of(start)) * HOURS_PER_MONTH * term
     return found
 
 

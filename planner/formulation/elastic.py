@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.base import PurchaseOption
 from planner.formulation.compile import Compiled
-from planner.formulation.families import purchase_column
+from planner.formulation.families import purchase_columns
 from planner.formulation.milp import INF, Key, Milp, Row, Variable
 from planner.formulation.registry import FAMILIES
 from planner.formulation.sets import COMMITMENTS, Group, Sets
@@ -97,15 +97,15 @@ def _limits_as_rows(m: Milp, s: Sets) -> None:
             if price is None or price.max_instances is None:
                 continue
             for t in range(len(s.slices)):
-                column = purchase_column(m, p, group, option, t)
-                if column is None:
-                    continue
-                variable = m.variables[column]
-                natural = _natural_limit(s, p, group, option, t)
-                if variable.upper < natural:
-                    m.variables[column] = Variable(variable.family, variable.key, variable.lower, natural, True)
-                    key = (price.offer, t, variable.name)
-                    m.row("quota", key, [(column, 1.0)], upper=float(price.max_instances))
+                for column in (
+                    purchase_columns(m, s, p, group, option, t) if option in COMMITMENTS or s.sold_in(price, t) else ()
+                ):
+                    variable = m.variables[column]
+                    natural = _natural_limit(s, p, group, option, t)
+                    if variable.upper < natural:
+                        m.variables[column] = Variable(variable.family, variable.key, variable.lower, natural, True)
+                        key = (price.offer, t, variable.name)
+                        m.row("quota", key, [(column, 1.0)], upper=float(price.max_instances))
 
 
 def _natural_limit(s: Sets, p: int, group: Group | None, option: PurchaseOption, t: int) -> int:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from planner.base import PurchaseOption
 from planner.candidates.types import ApiUse, Deployment, Plan, Purchase, Route
-from planner.formulation.families import option_terms
+from planner.formulation.families import commitments, option_terms
 from planner.formulation.milp import Milp
-from planner.formulation.sets import Sets
+from planner.formulation.sets import COMMITMENTS, Sets
 from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT
 
 Place = tuple[int, int, str]
@@ -197,12 +197,34 @@ def _purchases(m: Milp, s: Sets, values: Sequence[float]) -> tuple[Purchase, ...
     found = []
     for p, pool in enumerate(s.pools):
         for option in sorted(PurchaseOption):
+            if option in COMMITMENTS:
+                found += _commitments(m, s, p, option, values)
+                continue
             counts = tuple(
                 sum(round(values[c]) for c, _ in option_terms(m, s, p, option, t)) for t in range(len(s.slices))
             )
             if any(counts):
                 found.append(Purchase(pool=pool.id, option=option, instances=counts))
     return tuple(found)
+
+
+def _commitments(m: Milp, s: Sets, p: int, option: PurchaseOption, values: Sequence[float]) -> list[Purchase]:
+    """One purchase for each start."""
+    bought: dict[tuple[float, float], int] = defaultdict(int)
+    for q, group in s.markets:
+        if q == p and group is not None and option in group:
+            for column, start, term in commitments(m, s, p, group, option):
+                bought[start, term] += round(values[column])
+    return [
+        Purchase(
+            pool=s.pools[p].id,
+            option=option,
+            instances=tuple(n if s.calendar.covers(start, term, t) else 0 for t in range(len(s.slices))),
+            start_month=start,
+        )
+        for (start, term), n in sorted(bought.items())
+        if n
+    ]
 
 
 def _deployments(s: Sets, replicas: dict[Place, list[int]], routes: dict[Place, list[Route]]) -> tuple[Deployment, ...]:

@@ -1,14 +1,22 @@
-"""The constraint families of DESIGN §5.3 for one quarter, in reading order. Nothing else states a constraint."""
+"""The constraint families of DESIGN §5.3, in reading order. Nothing else states a constraint."""
 
 from __future__ import annotations
 
 import math
 
 from planner.base import PurchaseOption
-from planner.formulation.milp import INF, Milp
+from planner.formulation.milp import INF, Key, Milp
 from planner.formulation.registry import family
 from planner.formulation.sets import COMMITMENTS, Config, Group, Sets, is_divisor_chain, maximal_patterns
-from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT, group_name, loss, replica_terms, seat_kinds
+from planner.formulation.variables import (
+    FIRM_SEAT,
+    SPOT_SEAT,
+    commit_key,
+    group_name,
+    loss,
+    replica_terms,
+    seat_kinds,
+)
 
 Terms = list[tuple[int, float]]
 
@@ -221,21 +229,31 @@ def _pack_by_patterns(
 
 def instance_terms(m: Milp, s: Sets, p: int, group: Group | None, t: int) -> Terms:
     """Instances of a market in slice τ, over its purchase options."""
-    terms: Terms = []
-    for option in (PurchaseOption.SPOT,) if group is None else group:
-        column = purchase_column(m, p, group, option, t)
-        if column is not None:
-            terms.append((column, 1.0))
-    return terms
+    options = (PurchaseOption.SPOT,) if group is None else group
+    return [(column, 1.0) for option in options for column in purchase_columns(m, s, p, group, option, t)]
 
 
-def purchase_column(m: Milp, p: int, group: Group | None, option: PurchaseOption, t: int) -> int | None:
-    """The variable that holds the instances of an option in slice τ."""
-    if group is None:
-        return m.column("spot", (p, t))
-    if option in COMMITMENTS:
-        return m.column("commit", (p, group_name(group), option.value))
-    return m.column(option.value, (p, group_name(group), t))
+def purchase_columns(m: Milp, s: Sets, p: int, group: Group | None, option: PurchaseOption, t: int) -> list[int]:
+    """The variables that hold the instances of an option in slice τ: of a commitment one for each start that covers it.
+
+    `commitment_window`: a commitment stands in every slice of its term and in no other.
+    """
+    if group is not None and option in COMMITMENTS:
+        return [c for c, start, term in commitments(m, s, p, group, option) if s.calendar.covers(start, term, t)]
+    key: Key = (p, t) if group is None else (p, group_name(group), t)
+    column = m.column("spot" if group is None else option.value, key)
+    return [] if column is None else [column]
+
+
+def commitments(m: Milp, s: Sets, p: int, group: Group, option: PurchaseOption) -> list[tuple[int, float, float]]:
+    """(column, start, term in months) of every commitment of a market under an option."""
+    price = s.pools[p].price(option)
+    found = []
+    for period, start in s.starts(price) if price is not None else ():
+        column = m.column("commit", commit_key(p, group, option, period))
+        if column is not None and price is not None:
+            found.append((column, start, float(price.term_months)))
+    return found
 
 
 def option_terms(m: Milp, s: Sets, p: int, option: PurchaseOption, t: int) -> Terms:
@@ -243,10 +261,14 @@ def option_terms(m: Milp, s: Sets, p: int, option: PurchaseOption, t: int) -> Te
     terms: Terms = []
     for q, group in s.markets:
         if q == p and (option in group if group is not None else option == PurchaseOption.SPOT):
-            column = purchase_column(m, p, group, option, t)
-            if column is not None:
-                terms.append((column, 1.0))
+            terms += [(column, 1.0) for column in purchase_columns(m, s, p, group, option, t)]
     return terms
+
+
+def link(m: Milp, name: str, column: int, indicator: int, key: tuple[str | int, ...]) -> None:
+    """column ≤ upper bound of column · indicator; the bound is the variable's own, never a global constant."""
+    upper = m.variables[column].upper
+    m.row(name, (*key, column), [(indicator, upper), (column, -1.0)], lower=0.0)
 
 
 # ---- risk --------------------------------------------------------------------------------------------------------

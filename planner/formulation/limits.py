@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from planner.base import PurchaseOption
-from planner.formulation.families import Terms, instance_terms, market_name, option_terms, purchase_column
+from planner.formulation.cost import quarter_bill
+from planner.formulation.families import Terms, commitments, instance_terms, link, market_name, option_terms
 from planner.formulation.milp import Key, Milp
 from planner.formulation.registry import family
 from planner.formulation.sets import COMMITMENTS, Sets
@@ -43,7 +44,7 @@ def quota(m: Milp, s: Sets) -> None:
                     away = (1 - spot.availability) * size
                     terms += [(c, v * away) for c, v in option_terms(m, s, p, PurchaseOption.SPOT, t)]
             if terms:
-                m.row("quota", (q.id, t), terms, upper=q.limit)
+                m.row("quota", (q.id, t), terms, upper=q.left(s.slices[t].ends_month))
     for p, pool in enumerate(s.pools):
         for price in pool.prices:
             if price.max_instances is not None:
@@ -55,30 +56,43 @@ def quota(m: Milp, s: Sets) -> None:
 
 @family("budget", unit="USD/month", relax="raise policy.budget")
 def budget(m: Milp, s: Sets) -> None:
-    """The bill stays within the budget.
+    """The bill stays within the budget, in every quarter.
 
-        Σ cost terms ≤ budget
+        Σ cost terms of the quarter ≤ budget                                            ∀ quarters
 
     Amortised: commitments spread over their term. Cash: what is invoiced in the quarter, per month; an upfront part
-    falls due at once: price·730·((1 − u) + u·term/3) for a share u paid upfront.
+    falls due at once: price·730·((1 − u) + u·term/3) for a share u paid upfront. Running commitments are sunk.
     """
     limit = s.problem.policy.budget
     if limit is None:
         return
-    bill = dict(m.objective())
-    if limit.basis == BudgetBasis.CASH:
-        for p, group in s.markets:
-            for option in group or ():
-                price = s.pools[p].price(option)
-                column = purchase_column(m, p, group, option, 0)
-                if option in COMMITMENTS and price is not None and column is not None:
-                    upfront = price.upfront_fraction
-                    extra = upfront * (price.term_months / MONTHS_PER_QUARTER - 1.0)
-                    bill[column] = bill.get(column, 0.0) + price.usd_per_hour * extra
+    for quarter in s.calendar.quarters:
+        bill = quarter_bill(m, s, quarter)
+        if limit.basis == BudgetBasis.CASH:
+            _as_cash(m, s, quarter, bill)
+        key: Key = (limit.basis.value,) if len(s.calendar.quarters) == 1 else (limit.basis.value, quarter)
+        _budget_row(m, key, bill, limit.usd_per_month)
+
+
+def _as_cash(m: Milp, s: Sets, quarter: int, bill: dict[int, float]) -> None:
+    """Upfront parts of commitments fall due in the quarter of their start; only the rest is paid month by month."""
+    for p, group in s.markets:
+        for option in group or ():
+            price = s.pools[p].price(option)
+            if option not in COMMITMENTS or price is None:
+                continue
+            for column, start, term in commitments(m, s, p, group or (), option):
+                usd = price.usd_in(s.calendar.quarter_of(start)) * price.upfront_fraction
+                due = term / MONTHS_PER_QUARTER if s.calendar.quarter_of(start) == quarter else 0.0
+                extra = usd * (due - s.calendar.share_of_quarter(start, term, quarter))
+                bill[column] = bill.get(column, 0.0) + extra
+
+
+def _budget_row(m: Milp, key: Key, bill: dict[int, float], usd_per_month: float) -> None:
     largest = max(bill.values(), default=1.0)
-    scale = max(limit.usd_per_month / HOURS_PER_MONTH, largest / UNREACHABLE) or 1.0
-    m.row("budget", (limit.basis.value,), [(c, v / scale) for c, v in bill.items() if v > NEGLIGIBLE * largest],
-          upper=limit.usd_per_month / HOURS_PER_MONTH / scale, scale=scale * HOURS_PER_MONTH)  # fmt: skip
+    scale = max(usd_per_month / HOURS_PER_MONTH, largest / UNREACHABLE) or 1.0
+    m.row("budget", key, [(c, v / scale) for c, v in bill.items() if v > NEGLIGIBLE * largest],
+          upper=usd_per_month / HOURS_PER_MONTH / scale, scale=scale * HOURS_PER_MONTH)  # fmt: skip
 
 
 @family("api_limits", unit="req/s", relax="ask the API provider for a higher rate limit")
@@ -161,12 +175,6 @@ def provider_limits(m: Milp, s: Sets) -> None:
                     link(m, "provider_limits", api, indicator(a.candidate.provider), ("api", *key))
     if used:
         m.row("provider_limits", ("count",), [(c, 1.0) for c in used.values()], upper=float(most))
-
-
-def link(m: Milp, name: str, column: int, indicator: int, key: tuple[str | int, ...]) -> None:
-    """column ≤ upper bound of column · indicator; the bound is the variable's own, never a global constant."""
-    upper = m.variables[column].upper
-    m.row(name, (*key, column), [(indicator, upper), (column, -1.0)], lower=0.0)
 
 
 @family("configurations", unit="configurations", relax="raise policy.max_configurations")

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from planner.base import PurchaseOption
-from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem
+from planner.candidates.types import ApiCandidate, Candidate, OptionPrice, Pool, Problem
 from planner.demand.types import RequestClass, Service
+from planner.formulation.calendar import EPS, Calendar
 from planner.performance.types import ReplicaCapability
 from planner.spec.types import SpareDomain, SpotModel
-from planner.units import HOURS_PER_MONTH
 
 FIRM = (PurchaseOption.OWNED, PurchaseOption.RESERVED_3Y, PurchaseOption.RESERVED_1Y, PurchaseOption.ON_DEMAND)
 COMMITMENTS = (PurchaseOption.RESERVED_1Y, PurchaseOption.RESERVED_3Y)
@@ -77,6 +77,7 @@ class Sets:
         self.margin = problem.policy.headroom.forecast_margin
         self.pool_index = {p.id: i for i, p in enumerate(self.pools)}
         self.service_index = {s.id: i for i, s in enumerate(self.services)}
+        self.calendar = Calendar(self.slices, problem.horizon, problem.tail_quarters)
         self.configs = self._configs(problem.candidates)
         self.apis = self._apis()
 
@@ -148,8 +149,8 @@ class Sets:
     # ---- coefficients ----------------------------------------------------------------------------------------
 
     def weight(self, t: int) -> float:
-        """Share of the month that slice τ stands for."""
-        return self.slices[t].hours_per_month / HOURS_PER_MONTH
+        """Share of the judged time that slice τ stands for; with one quarter its share of the month."""
+        return self.calendar.slice_weight[t]
 
     def request_class(self, s: int, r: int) -> RequestClass:
         return self.services[s].classes[r]
@@ -209,8 +210,8 @@ class Sets:
         credit = max(0.0, 1.0 - terms.interruptions_per_up_hour * terms.start_h)
         return credit * terms.availability if self.problem.policy.spot.model == SpotModel.CREDITED else credit
 
-    def spot_usd_per_hour(self, p: int) -> tuple[float, float]:
-        """(held spot, fallback) expected USD per target instance and hour."""
+    def spot_usd_per_hour(self, p: int, t: int) -> tuple[float, float]:
+        """(held spot, fallback) expected USD per target instance and hour in slice τ."""
         pool = self.pools[p]
         price, terms = pool.price(PurchaseOption.SPOT), pool.spot
         if price is None or terms is None:
@@ -220,7 +221,21 @@ class Sets:
             if terms.fallback_usd_per_hour is None:
                 raise ValueError(f"spot of pool {pool.id} has no fallback")
             away = (1.0 - terms.availability) * terms.fallback_usd_per_hour
-        return terms.availability * price.usd_per_hour, away
+            if terms.fallback_factors:
+                away *= terms.fallback_factors[self.slices[t].quarter - 1]
+        return terms.availability * price.usd_in(self.slices[t].quarter), away
+
+    def sold_in(self, price: OptionPrice, t: int) -> bool:
+        """Whether what is paid by the hour can be had in the whole of slice τ."""
+        s = self.slices[t]
+        until = math.inf if price.until_month is None else price.until_month
+        return price.from_month <= s.begins_month + EPS and until >= s.ends_month - EPS
+
+    def starts(self, price: OptionPrice) -> tuple[tuple[int, float], ...]:
+        """(period, month) at which a commitment may begin."""
+        until = math.inf if price.until_month is None else price.until_month
+        months = enumerate(self.calendar.starts())
+        return tuple((i, a) for i, a in months if price.from_month <= a + EPS and a < until - EPS)
 
     def sizes(self, p: int, group: Group | None) -> tuple[int, ...]:
         """Replica sizes that share instances of pool p (group None: the spot instances), ascending."""

@@ -21,7 +21,8 @@ def add_variables(m: Milp, s: Sets) -> None:
 
     replicas[k,p,τ], spot_replicas[k,p,τ] ∈ ℤ  replicas
     spares[k,τ,firm|spot] ∈ ℤ                  replicas set aside
-    commit[p,group,option], on_demand[p,group,τ], owned[p,group,τ], spot[p,τ] ∈ ℤ  instances
+    commit[p,group,option,start], on_demand[p,group,τ], owned[p,group,τ], spot[p,τ] ∈ ℤ  instances
+    (the start is a period; the first one is not in the key)
     x[r,k,seat,τ,b] ≥ 0  routed rate as a share of the class's top rate in τ (only with several classes)
     hosted[s,τ,b] ∈ [0,1]  part of every class that replicas take (only `mixed`, with an API)
     api[r,a,τ,b] ≥ 0     the same for an API
@@ -41,6 +42,12 @@ def add_variables(m: Milp, s: Sets) -> None:
         _routing(m, s, i)
 
 
+def commit_key(p: int, group: Group, option: PurchaseOption, period: int) -> Key:
+    """Key of a commitment that begins with a period."""
+    first: Key = (p, group_name(group), option.value)
+    return first if period == 0 else (*first, period)
+
+
 def instance_limit(s: Sets, p: int, group: Group | None, t: int) -> int:
     """Most instances that the replicas seated in a market can fill in slice τ, each configuration on its own."""
     room = s.pools[p].accelerators
@@ -57,12 +64,17 @@ def _instances(m: Milp, s: Sets, p: int, group: Group | None) -> None:
     for option in (PurchaseOption.SPOT,) if group is None else group:
         price = s.pools[p].price(option)
         stated = INF if price is None or price.max_instances is None else price.max_instances
+        if price is None:
+            continue
         if option in COMMITMENTS:
-            m.add("commit", (p, group_name(group or ()), option.value), 0, min(max(limits), stated), integer=True)
+            for period, start in s.starts(price):
+                covered = [limits[t] for t in slices if s.calendar.covers(start, price.term_months, t)]
+                key = commit_key(p, group or (), option, period)
+                m.add("commit", key, 0, min(max(covered, default=0), stated), integer=True)
             continue
         for t in slices:
-            key: Key = (p, t) if group is None else (p, group_name(group), t)
-            m.add(option.value, key, 0, min(limits[t], stated), integer=True)
+            key = (p, t) if group is None else (p, group_name(group), t)
+            m.add(option.value, key, 0, min(limits[t], stated) if s.sold_in(price, t) else 0, integer=True)
 
 
 def _spares(m: Milp, s: Sets, i: int) -> None:

@@ -14,7 +14,7 @@ from planner.report.flat import mean_rate
 from planner.report.layout import FittedTable, section, table_of
 from planner.report.numbers import percent, quantity, usd
 from planner.report.types import ApiView, PlanView, PurchaseView, Result
-from planner.report.words import changes, parallelism, place, pool_of, slice_names, span
+from planner.report.words import changes, parallelism, place, pool_of, quarters_of, running, slice_names, span
 
 MOST_PLACES = 3
 """Places shown of a limit that binds in several."""
@@ -45,16 +45,26 @@ def footnotes(lines: Iterable[str]) -> list[RenderableType]:
 
 
 def _purchases(purchases: Iterable[PurchaseView]) -> FittedTable:
+    rows = list(purchases)
+    several = quarters_of(rows) > 1
     table = table_of(
         "Buy", "count>", "machine~", "each<4", "how<", "country<1", "operator<3", "USD/h>", "USD/month>", "price<2"
     )
-    for p in purchases:
+    for p in rows:
         table.add_row(
-            span(p.instances_by_slice.values()), pool_of(p.offer), f"{p.accelerators_per_instance} × {p.accelerator}",
+            span(running(p)), machine(p, several), f"{p.accelerators_per_instance} × {p.accelerator}",
             p.purchase_option, p.country or "?", p.operator_jurisdiction or "?",
             "–" if p.usd_per_hour is None else usd(p.usd_per_hour), usd(p.usd_per_month), p.confidence,
         )  # fmt: skip
     return table
+
+
+def machine(p: PurchaseView, several: bool) -> str:
+    """The pool, and where there are several quarters the one in which it is bought."""
+    name = pool_of(p.offer) + (" (runs already)" if p.existing else "")
+    if not several or p.existing or p.start_quarter == 1:
+        return name
+    return f"{name}\nfrom quarter {p.start_quarter}" + (", tentative" if p.tentative else "")
 
 
 def spot_notes(purchases: Iterable[PurchaseView]) -> list[str]:
@@ -109,9 +119,20 @@ def _apis(apis: Iterable[ApiView], result: Result) -> FittedTable:
 
 def cost_lines(plan: PlanView, result: Result) -> list[str]:
     """The terms and their sum, the budget, what a million tokens cost, what is left to pay after the horizon."""
-    terms = [f"{name.replace('_', ' ')} {usd(value)}" for name, value in plan.cost.terms.items() if value]
+    terms = [
+        f"{name.replace('_', ' ')} {usd(value)}"
+        for name, value in plan.cost.terms.items() if value and name != "sunk"
+    ]  # fmt: skip
     total = f" = {usd(plan.cost.total_usd_per_month)}" if len(terms) > 1 else ""
     lines = [f"{' + '.join(terms) or '0'}{total} USD/month"]
+    if plan.cost.terms.get("sunk"):
+        lines.append(f"beside it, sunk in commitments that run already: {usd(plan.cost.terms['sunk'])} USD/month")
+    if len(plan.cost.by_quarter) > 1:
+        lines.append(f"by quarter: {', '.join(usd(x) for x in plan.cost.by_quarter)} USD/month")
+        lines.append(f"invoices by quarter: {', '.join(usd(x) for x in plan.cost.cash_by_quarter)} USD/month")
+    judged = plan.cost.judged_usd_per_month
+    if judged is not None and abs(judged - plan.cost.total_usd_per_month) > 1e-6 * abs(judged):
+        lines.append(f"judged at {usd(judged)} USD/month, with what the terminal rule counts after the horizon")
     budget, cash = result.policy.budget_usd_per_month, result.policy.budget_basis == "cash"
     spent = plan.cost.cash_usd_per_month if cash else plan.cost.total_usd_per_month
     if budget is not None and spent is not None:

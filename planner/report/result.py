@@ -10,7 +10,7 @@ from typing import Literal
 from planner.base import PurchaseOption
 from planner.candidates.types import ApiUse, Candidate, Deployment, Plan, Pool, Problem, Purchase, Rejected
 from planner.catalog.catalog import Catalog, UnknownName
-from planner.demand.types import Demand, Service
+from planner.demand.types import Demand, Service, Slice
 from planner.explain.types import Explanation, Infeasibility
 from planner.report.numbers import dump_json
 from planner.report.possible import asked, mix_capacity, possible
@@ -139,7 +139,6 @@ def _plan(entry: Entry, answer: Answer) -> PlanView:
     if not entry.check.ok:
         raise ValueError(f"plan {entry.rank} did not verify: {entry.check.violations[0]}")
     slices = [s.id for s in answer.problem.demand.slices]
-    first_quarter = min(s.quarter for s in answer.problem.demand.slices)
     pools = {p.id: p for p in answer.problem.pools}
     cost = entry.check.cost
     return PlanView(
@@ -154,9 +153,10 @@ def _plan(entry: Entry, answer: Answer) -> PlanView:
         gap=max(0.0, entry.gap),
         axes=entry.axes,
         purchases=tuple(
-            _purchase(p, c, pools[p.pool], slices, first_quarter)
+            _purchase(p, c, pools[p.pool], answer.problem.demand.slices)
             for p, c in sorted(
-                zip(entry.plan.purchases, cost.purchases, strict=True), key=lambda pc: (pc[0].pool, pc[0].option.value)
+                zip(entry.plan.purchases, cost.purchases, strict=True),
+                key=lambda pc: (pc[0].pool, pc[0].option.value, pc[0].start_month),
             )
             if any(p.instances)
         ),
@@ -170,26 +170,29 @@ def _cost(check: Verification, spec: Spec) -> CostView:
     cost = check.cost
     extra = sorted(set(cost.terms) - set(TERMS))
     terms = {name: cost.terms.get(name, 0.0) for name in (*TERMS, *extra)}
+    terms["sunk"] = cost.sunk_usd_per_month
     quarters = spec.horizon.quarters
     return CostView(
         total_usd_per_month=cost.total_usd_per_month,
         terms=terms,
-        by_quarter=(cost.total_usd_per_month,) * quarters,
+        by_quarter=cost.by_quarter,
         total_horizon_usd=cost.total_usd_per_month * MONTHS_PER_QUARTER * quarters,
         liability_beyond_horizon_usd=cost.liability_beyond_horizon_usd,
         cash_usd_per_month=cost.cash_usd_per_month,
+        cash_by_quarter=cost.cash_by_quarter,
+        judged_usd_per_month=cost.judged_usd_per_month,
         usd_per_million_tokens=dict(sorted(cost.usd_per_million_tokens.items())),
     )
 
 
-def _purchase(
-    purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: list[str], first_quarter: int
-) -> PurchaseView:
+def _purchase(purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: Sequence[Slice]) -> PurchaseView:
     price = pool.price(purchase.option)
     if price is None:
         raise ValueError(f"{purchase.pool} is not sold as {purchase.option.value}")
+    first = next(s for s, n in zip(slices, purchase.instances, strict=True) if n)
+    start = purchase.start_month if price.term_months else MONTHS_PER_QUARTER * (first.quarter - 1.0)
     return PurchaseView(
-        offer=price.offer,
+        offer=pool.commitment or price.offer,
         provider=pool.provider,
         region=pool.region,
         zone=pool.zone,
@@ -198,11 +201,14 @@ def _purchase(
         instance_type=pool.instance_type,
         accelerator=pool.accelerator,
         accelerators_per_instance=pool.accelerators,
-        purchase_option=purchase.option.value,
+        purchase_option=purchase.option.value if pool.commitment is None else pool.commitment.rsplit("/", 1)[1],
         term_months=price.term_months,
-        start_quarter=first_quarter,
-        instances_by_slice=dict(zip(slices, purchase.instances, strict=True)),
-        usd_per_hour=price.usd_per_hour,
+        start_quarter=first.quarter,
+        start_month=start,
+        tentative=start > 0.0,
+        existing=pool.commitment is not None,
+        instances_by_slice=dict(zip((s.id for s in slices), purchase.instances, strict=True)),
+        usd_per_hour=price.usd_in(first.quarter),
         usd_per_month=cost.usd_per_month,
         source=price.source,
         as_of=price.as_of.isoformat(),

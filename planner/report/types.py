@@ -73,6 +73,10 @@ class CostView(Frozen):
     liability_beyond_horizon_usd: float
     cash_usd_per_month: float | None = None
     """Invoices as they come, mean over the horizon; null in results of older versions."""
+    cash_by_quarter: tuple[float, ...] = ()
+    """Invoices as they come, USD/month in each quarter."""
+    judged_usd_per_month: float | None = None
+    """What plans are ranked by and what the bound is about: with what the terminal rule counts after the horizon."""
     usd_per_million_tokens: dict[str, float | None]
     """Workload → USD per million tokens (input and output together); null without traffic."""
 
@@ -102,7 +106,12 @@ class PurchaseView(Frozen):
     term_months: int
     start_quarter: int
     """The quarter in which it is bought, numbered as in `slices`."""
+    start_month: float = 0.0
+    """The same in months from the start of the horizon."""
     tentative: bool = False
+    """Bought later than now: to be decided again when its time comes."""
+    existing: bool = False
+    """A commitment that runs already, used where it helps; its price is sunk."""
     instances_by_slice: dict[str, int]
     usd_per_hour: float | None = None
     """Per instance, amortised over the term."""

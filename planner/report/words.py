@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from planner.base import Confidence, PurchaseOption
 from planner.report.numbers import percent, usd
-from planner.report.types import DeploymentView, PlanView, Result, SliceView
+from planner.report.types import DeploymentView, PlanView, PurchaseView, Result, SliceView
 
 MOST_CHANGES = 6
 """Purchases and deployments of which it is shown when they run; the rest is counted."""
@@ -30,7 +30,8 @@ def buys(plan: PlanView) -> str:
     """What a plan buys in one phrase: `buy 4 × gcp/europe-west4/a3-highgpu-8g/spot` and the APIs it calls."""
     parts = []
     for p in sorted(plan.purchases, key=lambda p: -p.usd_per_month):
-        parts.append(f"{span(p.instances_by_slice.values())} × {p.offer}")
+        if not p.existing:
+            parts.append(f"{span(running(p))} × {p.offer}" + (f" from Q{p.start_quarter}" if p.tentative else ""))
     words = ""
     if parts:
         more = f" and {len(parts) - 2} more" if len(parts) > 2 else ""
@@ -81,6 +82,17 @@ def span(counts: Iterable[int]) -> str:
     return str(values[0]) if len(values) == 1 else f"{values[0]}–{values[-1]}"
 
 
+def running(p: PurchaseView) -> list[int]:
+    """Instances per slice; of a commitment those in its term."""
+    counts = list(p.instances_by_slice.values())
+    return [n for n in counts if n] if p.term_months else counts
+
+
+def quarters_of(purchases: Iterable[PurchaseView]) -> int:
+    """How many quarters the slices of purchases lie in."""
+    return len({s.partition(".")[0][:2] for p in purchases for s in p.instances_by_slice})
+
+
 def versus(cost: float, best: float) -> str:
     """`=`, `+2.1 %`, `12×`: relative to the best plan."""
     if best <= 0 or abs(cost - best) <= 1e-6 * best:
@@ -126,7 +138,7 @@ def changes(plan: PlanView, slices: Sequence[SliceView], most: int = MOST_CHANGE
     for p in plan.purchases:
         spot = p.purchase_option == PurchaseOption.SPOT
         rows.setdefault((pool_of(p.offer), spot), []).append(p.instances_by_slice)
-        if len(set(p.instances_by_slice.values())) > 1:
+        if len(set(running(p))) > 1:
             lines.append(f"{p.offer}: {when(p.instances_by_slice, slices)}")
     for d in plan.deployments:
         counts = d.replicas_by_slice

@@ -39,8 +39,8 @@ class Found(Generic[V]):
 
     @property
     def total(self) -> float:
-        """Verified USD per month."""
-        return self.verdict.cost.total_usd_per_month
+        """Verified USD per month that it is judged by."""
+        return self.verdict.cost.judged_usd_per_month
 
 
 def is_better(axis: Axis, now: float | None, before: float | None) -> bool:

@@ -214,7 +214,7 @@ class _Search(Generic[V]):
 
     def measure(self, source: Rankable, values: Sequence[float], plan: Plan, verdict: V) -> dict[Axis, float | None]:
         """The plan's figure on every axis, from the plan itself where the programme would need extra columns."""
-        figures: dict[Axis, float | None] = {Axis.CHEAPEST: verdict.cost.total_usd_per_month}
+        figures: dict[Axis, float | None] = {Axis.CHEAPEST: verdict.cost.judged_usd_per_month}
         figures[Axis.LEAST_SPOT] = source.spot_part(values)
         for axis in (Axis.LEAST_COMMITTED, Axis.LEAST_API):
             programme = source.axis(axis)

@@ -20,6 +20,8 @@ class Cost(Protocol):
 
     @property
     def total_usd_per_month(self) -> float: ...
+    @property
+    def judged_usd_per_month(self) -> float: ...
 
 
 class Verdict(Protocol):

@@ -18,7 +18,10 @@ def canonical(spec: Spec) -> Spec:
         update={
             "workloads": tuple(sorted((_workload(w) for w in spec.workloads), key=lambda w: w.name)),
             "policy": _policy(spec.policy),
-            "fleet": Fleet(owned=tuple(sorted(spec.fleet.owned, key=lambda o: o.model_dump_json()))),
+            "fleet": Fleet(
+                owned=tuple(sorted(spec.fleet.owned, key=lambda o: o.model_dump_json())),
+                commitments=tuple(sorted(spec.fleet.commitments, key=lambda c: c.model_dump_json())),
+            ),
             "measured": tuple(sorted(dict.fromkeys(spec.measured), key=lambda m: m.model_dump_json())),
         }
     )

@@ -65,6 +65,9 @@ def check_traffic(reading: Reading) -> None:
     support.check_profile(reading)
     _check_profile(reading)
     _check_timezone(reading)
+    if len(reading.given("growth_per_quarter", "quarter_factors")) == 2:
+        message = "growth_per_quarter and quarter_factors both say how the rate changes"
+        reading.fault("S206", message, reading.key_place("quarter_factors"), "keep one of them")
 
 
 def _check_amount(reading: Reading) -> None:
@@ -321,8 +324,27 @@ def check_policy(reading: Reading) -> None:
 def check_spec(reading: Reading) -> None:
     """Names of workloads are unique; a measured class exists, and nothing is measured twice."""
     _check_measured_twice(reading)
+    _check_quarter_factors(reading)
     _unique(reading, "workloads", "workload")
     _check_measured_classes(reading)
+
+
+def _check_quarter_factors(reading: Reading) -> None:
+    """One factor for each quarter, and not all of them 0."""
+    horizon = reading.values.get("horizon", Horizon())
+    workloads = reading.node.get("workloads")
+    if not isinstance(horizon, Horizon) or not isinstance(workloads, SequenceNode):
+        return
+    for item in workloads.items:
+        traffic = item.get("traffic") if isinstance(item, MappingNode) else None
+        factors = traffic.get("quarter_factors") if isinstance(traffic, MappingNode) else None
+        if not isinstance(factors, SequenceNode):
+            continue
+        if len(factors.items) != horizon.quarters:
+            message = f"quarter_factors has {len(factors.items)} values for {horizon.quarters} quarters"
+            reading.fault("S208", message, factors.place, "give one for each of horizon.quarters")
+        elif all(isinstance(f, Scalar) and set(f.text.strip()) <= set("0.") for f in factors.items):
+            reading.fault("S211", "every one of quarter_factors is 0, so there is nothing to plan", factors.place)
 
 
 def _unique(reading: Reading, key: str, noun: str) -> None:
@@ -381,7 +403,6 @@ def _check_measured_twice(reading: Reading) -> None:
 
 CHECKS: Mapping[type[Frozen], Check] = MappingProxyType(
     {
-        Horizon: support.check_horizon,
         Traffic: check_traffic,
         TokenVolume: check_volume,
         TokenDistribution: check_distribution,

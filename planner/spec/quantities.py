@@ -147,7 +147,7 @@ def unit_of(name: str) -> Unit:
         return Unit.GIB if name.endswith("_gib") else Unit.GB
     if name.endswith("tokens") or name in ("input", "output", "mean", "p95"):
         return Unit.TOKENS
-    if name.endswith(_FRACTIONS):
+    if name.endswith(_FRACTIONS) or name in ("low", "mid", "high"):
         return Unit.FRACTION
     return Unit.COUNT
 

@@ -18,7 +18,6 @@ from planner.spec.types import (
     Measured,
     SpareDomain,
     Spec,
-    Terminal,
     Traffic,
     Workload,
     WorkloadKind,
@@ -72,15 +71,8 @@ UNSUPPORTED_KEYS: Mapping[type[Frozen], Mapping[str, Check]] = MappingProxyType(
         },
         Traffic: {
             "trace": _key("trace", _never, "request traces are", "give a rate with profile and dispersion_10s"),
-            "growth_per_quarter": _key(
-                "growth_per_quarter", _is_zero, "growth is", "raise the rate itself, and write 0 or leave it out"
-            ),
-            "token_growth_per_quarter": _key(
-                "token_growth_per_quarter", _is_zero, "growth is", "raise the lengths, and write 0 or leave it out"
-            ),
         },
         Fleet: {
-            "commitments": _key("commitments", _is_empty, "running commitments are", "write [], or leave it out"),
             "baseline": _key("baseline", _never, "comparing with an earlier plan is", "leave it out"),
         },
         Measured: {
@@ -95,17 +87,6 @@ UNSUPPORTED_KEYS: Mapping[type[Frozen], Mapping[str, Check]] = MappingProxyType(
 
 STAND_INS: Mapping[type[Frozen], str] = MappingProxyType({Measured: "file"})
 """A benchmark's file says what its row does not."""
-
-
-def check_horizon(reading: Reading) -> None:
-    """One quarter, commitments judged by `repeat`, no discounting."""
-    values = reading.values
-    if values.get("quarters", 1) != 1:
-        refuse(reading, "quarters", "more than one quarter is", "write 1, or leave it out")
-    if values.get("terminal", Terminal.REPEAT) != Terminal.REPEAT:
-        refuse(reading, "terminal", "a terminal rule other than repeat is", "write repeat, or leave it out")
-    if values.get("discount_rate_per_year", 0.0) != 0.0:
-        refuse(reading, "discount_rate_per_year", "discounting is", "write 0, or leave it out")
 
 
 def check_resilience(reading: Reading) -> None:

@@ -20,6 +20,7 @@ NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Tokens = Annotated[float, Field(ge=1)]
 Count = Annotated[int, Field(ge=1)]
+GrowthRate = Annotated[float, Field(gt=-1, le=10)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,11 @@ class Horizon(Frozen):
 
     start: date | None = None
     """First day of the horizon. Default: the policy's price date."""
-    quarters: Count = 1
-    """Quarters that are planned; a quarter is 3 months of 730 hours."""
+    quarters: Annotated[int, Field(ge=1, le=8)] = 1
+    """Quarters that are planned, at most 8; a quarter is 3 months of 730 hours."""
     terminal: Terminal = Terminal.REPEAT
-    """What commitments that outlast the horizon are worth; repeat: as if the horizon came again and again."""
-    discount_rate_per_year: NonNegative = 0.0
+    """What commitments that outlast the horizon are worth; repeat: the last quarter goes on as it is."""
+    discount_rate_per_year: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Rate that later payments are discounted at, per year."""
 
 
@@ -97,6 +98,17 @@ class TokenDistribution(Frozen):
     """Tokens of a request at the 95th percentile."""
 
 
+class Growth(Frozen):
+    """Growth from one quarter to the next, as a fraction; plans are made for `mid`."""
+
+    low: GrowthRate
+    """If little comes of it."""
+    mid: GrowthRate
+    """What is planned for."""
+    high: GrowthRate
+    """If more comes than expected."""
+
+
 class Traffic(Frozen):
     """Exactly one way to say how much, and one way to say how long the requests are."""
 
@@ -126,6 +138,27 @@ class Traffic(Frozen):
     """Generated tokens of a request, or {mean, p95}."""
     cached_input_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of prompt tokens found in a prefix cache: saves prefill work, never KV."""
+    growth_per_quarter: Growth | GrowthRate = 0.0
+    """Growth of requests from one quarter to the next, e.g. 10%, or {low, mid, high}; the rates given are those of the
+    first quarter's mean."""
+    token_growth_per_quarter: Growth | GrowthRate = 0.0
+    """Growth of tokens per request from one quarter to the next."""
+    quarter_factors: tuple[NonNegative, ...] | None = None
+    """In place of growth: multiples of the rate in each quarter, e.g. [1, 1.2, 2]; one for each quarter."""
+
+    @property
+    def growth(self) -> float:
+        """Growth of requests that is planned for."""
+        return _planned(self.growth_per_quarter)
+
+    @property
+    def token_growth(self) -> float:
+        """Growth of tokens per request that is planned for."""
+        return _planned(self.token_growth_per_quarter)
+
+
+def _planned(growth: Growth | float) -> float:
+    return growth.mid if isinstance(growth, Growth) else growth
 
 
 class Percentile(StrEnum):
@@ -458,6 +491,21 @@ class OwnedMachines(Frozen):
     """Where they stand. Default: unknown, so no workload with a country rule may use them."""
     usd_per_used_hour: NonNegative = 0.0
     """Operating cost of one instance for one used hour; the purchase is sunk."""
+    ends: date | None = None
+    """First day without them: end of life or of the contract. Default: they stay."""
+
+
+class HeldCommitment(Frozen):
+    """A commitment that runs already: sunk, and used wherever it helps."""
+
+    offer: Annotated[str, Field(min_length=1)]
+    """What was bought: provider/region[/zone]/instance_type/option, e.g. aws/us-east-1/p5.48xlarge/reserved_1y."""
+    instances: Count
+    """Instances."""
+    ends: date
+    """First day without it."""
+    usd_per_hour: NonNegative | None = None
+    """What an instance costs per hour, used or not. Default: the catalog's price."""
 
 
 class Fleet(Frozen):
@@ -465,6 +513,8 @@ class Fleet(Frozen):
 
     owned: tuple[OwnedMachines, ...] = ()
     """Machines that are there and paid for."""
+    commitments: tuple[HeldCommitment, ...] = ()
+    """Commitments that run already: paid until they end, whatever is decided."""
 
 
 class CatalogChoice(Frozen):

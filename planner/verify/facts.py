@@ -15,6 +15,7 @@ from planner.performance.types import EngineConfig, Refusal, ReplicaCapability, 
 from planner.spec.types import Spec, WorkloadKind
 from planner.units import ms_to_s
 from planner.verify.market import Market, PoolFacts
+from planner.verify.timeline import Timeline, longest_term
 
 
 def round_trip_s(catalog: Catalog, request_class: RequestClass, country: str | None) -> float:
@@ -70,6 +71,12 @@ class Facts:
     def months_per_slice(self) -> tuple[float, ...]:
         """[slice]: hours per month of the slice, averaged over the quarters of the horizon."""
         return tuple(s.hours_per_month / self.quarters for s in self.demand.slices)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """Where the slices lie in time."""
+        sold = [(o.option, o.term_months) for o in self.catalog.offers if o.usable]
+        return Timeline(self.demand.slices, self.spec, longest_term(self.spec, sold))
 
     @cached_property
     def _assessed(self) -> dict[tuple[str, str, str], ReplicaCapability | Refusal]:

@@ -11,6 +11,7 @@ from planner.verify.facts import Facts
 from planner.verify.findings import Findings
 from planner.verify.market import PoolFacts
 from planner.verify.normalise import Normal
+from planner.verify.timeline import NEAR
 from planner.verify.types import PlanCost
 
 
@@ -40,13 +41,33 @@ def offers(normal: Normal, out: Findings) -> None:
 
 
 def commitments(normal: Normal, facts: Facts, out: Findings) -> None:
-    """A commitment is constant over the slices of the horizon."""
+    """A commitment begins with a period, is constant over the slices of its term, and stands in no other.
+
+    What is paid by the hour is bought only while it is sold or there.
+    """
+    time = facts.timeline
     for b in normal.bought:
-        counts = b.purchase.instances
-        if TERM_MONTHS[b.purchase.option] and len(set(counts)) > 1:
-            key = (b.pool.id, b.purchase.option.value)
+        key = (b.pool.id, b.purchase.option.value)
+        months = TERM_MONTHS[b.purchase.option]
+        start = b.purchase.start_month
+        if not months:
+            for t, n in enumerate(b.purchase.instances):
+                if n and not time.inside(t, b.tariff.from_month, b.tariff.until_month):
+                    detail = "bought while it is not sold, or no longer there"
+                    out.broken("offer", (*key, facts.demand.slices[t].id), detail, 0, n, "instances")
+            continue
+        if not any(abs(start - p.begin) < NEAR for p in time.stretches):
+            out.broken("commitment_window", key, f"a commitment may not begin in month {start:g}")
+        if start < b.tariff.from_month - NEAR:
+            out.broken("offer", key, "committed to before it is sold", b.tariff.from_month, start, "month")
+        covered = [n for t, n in enumerate(b.purchase.instances) if time.inside(t, start, start + months)]
+        others = [n for t, n in enumerate(b.purchase.instances) if not time.inside(t, start, start + months)]
+        if len(set(covered)) > 1:
             detail = "a commitment may not change between slices"
-            out.broken("commitment_window", key, detail, max(counts), min(counts), "instances")
+            out.broken("commitment_window", key, detail, max(covered), min(covered), "instances")
+        if any(others):
+            detail = "a commitment may not serve outside its term"
+            out.broken("commitment_window", key, detail, 0, max(others), "instances")
 
 
 def _matches(quota: Quota, pool: PoolFacts) -> bool:
@@ -59,7 +80,7 @@ def _held(quota: Quota, normal: Normal, slice_: int) -> float:
     """What purchases hold of a quota in a slice; the share of spot that is away takes on-demand in its place."""
     held = 0.0
     for b in normal.bought:
-        if not _matches(quota, b.pool):
+        if b.pool.held is not None or not _matches(quota, b.pool):
             continue
         each = b.pool.accelerators if quota.unit is QuotaUnit.ACCELERATORS else 1
         n = b.purchase.instances[slice_] * each
@@ -68,6 +89,17 @@ def _held(quota: Quota, normal: Normal, slice_: int) -> float:
         spot = b.pool.spot if b.purchase.option is PurchaseOption.SPOT else None
         if spot is not None and not spot.credited and PurchaseOption.ON_DEMAND in quota.applies_to:
             held += (1.0 - spot.availability) * n
+    return held
+
+
+def _running(quota: Quota, facts: Facts, ends_month: float) -> float:
+    """What commitments that run already hold of a quota until a time, used or not."""
+    held = 0.0
+    for pool in facts.market.held:
+        if pool.held in quota.applies_to and _matches(quota, pool):
+            tariff = pool.tariffs[PurchaseOption.OWNED]
+            if tariff.until_month > ends_month - NEAR:
+                held += (tariff.max_instances or 0) * (pool.accelerators if quota.unit is QuotaUnit.ACCELERATORS else 1)
     return held
 
 
@@ -83,7 +115,7 @@ def quotas(normal: Normal, facts: Facts, out: Findings) -> None:
                 "quota",
                 (i, slice_.id),
                 _held(quota, normal, t),
-                quota.limit,
+                max(0.0, quota.limit - _running(quota, facts, slice_.ends_month)),
                 quota.unit.value,
                 step=step,
                 subject=(i,),
@@ -92,12 +124,14 @@ def quotas(normal: Normal, facts: Facts, out: Findings) -> None:
 
 
 def budget(cost: PlanCost, facts: Facts, out: Findings) -> None:
-    """Cost per month ≤ budget, on the basis that the policy names."""
+    """Cost per month ≤ budget in every quarter, on the basis that the policy names."""
     rule = facts.spec.policy.budget
     if rule is not None:
-        spent = cost.total_usd_per_month if rule.basis is BudgetBasis.AMORTISED else cost.cash_usd_per_month
+        quarters = cost.by_quarter if rule.basis is BudgetBasis.AMORTISED else cost.cash_by_quarter
         detail = "the plan costs more than the budget"
-        out.at_most("budget", (rule.basis.value,), spent, rule.usd_per_month, "USD/month", detail=detail)
+        for q, spent in zip(facts.timeline.quarters, quarters, strict=True):
+            key = (rule.basis.value,) if len(quarters) == 1 else (rule.basis.value, q)
+            out.at_most("budget", key, spent, rule.usd_per_month, "USD/month", detail=detail)
 
 
 def api_limits(normal: Normal, facts: Facts, out: Findings) -> None:

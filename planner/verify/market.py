@@ -6,13 +6,16 @@ and `owned/COUNTRY/ACCELERATORxG` for the spec's own.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 
-from planner.base import PurchaseOption
+from planner.base import Confidence, PurchaseOption
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.catalog.types import ApiOffer, Offer
+from planner.demand.periods import month_of, quarter_start
 from planner.spec.types import OwnedMachines, ProviderPolicy, Spec, SpotModel
 
 OWNED_PROVIDER = "owned"
@@ -29,6 +32,15 @@ class Tariff:
     term_months: int
     upfront_fraction: float
     max_instances: int | None
+    factors: tuple[float, ...] = ()
+    """[quarter] price relative to `usd_per_hour`; empty: it does not move."""
+    from_month: float = 0.0
+    until_month: float = math.inf
+    """It can be had from one month of the horizon until another."""
+
+    def usd_in(self, quarter: int) -> float:
+        """Price per instance and hour in a quarter (from 1)."""
+        return self.usd_per_hour * (self.factors[quarter - 1] if self.factors else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,8 @@ class SpotFacts:
     fallback_usd_per_hour: float | None
     """On-demand price of the instance that takes over; None: there is none, or spot is `credited`."""
     credited: bool
+    fallback_factors: tuple[float, ...] = ()
+    """[quarter] price of what takes over, relative to that; empty: it does not move."""
 
     @property
     def credit(self) -> float:
@@ -48,10 +62,10 @@ class SpotFacts:
         warm = max(0.0, 1.0 - self.interruptions_per_up_hour * self.start_h)
         return warm * self.availability if self.credited else warm
 
-    @property
-    def fallback_share_usd_per_hour(self) -> float:
+    def fallback_share_usd_per_hour(self, quarter: int) -> float:
         """What takes over costs per spot instance-hour: (1 − A)·fallback; 0 when credited (DESIGN §5.3)."""
-        return 0.0 if self.credited else (1.0 - self.availability) * (self.fallback_usd_per_hour or 0.0)
+        factor = self.fallback_factors[quarter - 1] if self.fallback_factors else 1.0
+        return 0.0 if self.credited else (1.0 - self.availability) * (self.fallback_usd_per_hour or 0.0) * factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +90,34 @@ class PoolFacts:
     owned: bool
     tariffs: Mapping[PurchaseOption, Tariff] = field(default_factory=dict)
     spot: SpotFacts | None = None
+    held: PurchaseOption | None = None
+    """Option of the commitment that these machines are held under already; None: they are for sale, or owned."""
+
+    def usable(self, options: Iterable[PurchaseOption]) -> frozenset[PurchaseOption]:
+        """Options under which a service that allows `options` may use the pool: what is held counts as owned."""
+        found = frozenset(options)
+        return found | {PurchaseOption.OWNED} if self.held in found else found
 
 
-def _tariff(offer: Offer) -> Tariff:
-    return Tariff(
-        offer.id, offer.option, offer.price_usd_per_hour, offer.term_months, offer.upfront_fraction, offer.max_instances
-    )
+class _Dates:
+    """The days of the horizon's quarters."""
+
+    def __init__(self, spec: Spec, catalog: Catalog) -> None:
+        self.catalog, self.quarters = catalog, spec.horizon.quarters
+        self.first = spec.horizon.start or spec.policy.price_date or catalog.as_of
+
+    def month(self, day: date) -> float:
+        return month_of(day, self.first, self.quarters)
+
+    def tariff(self, offer: Offer) -> Tariff:
+        """An offer over the horizon: its price on each quarter's first day."""
+        days = (quarter_start(self.first, q) for q in range(1, self.quarters + 1))
+        factors = tuple(self.catalog.price_factor(offer, day) for day in days)
+        sold = 0.0 if offer.available_from is None else max(0.0, self.month(offer.available_from))
+        return Tariff(
+            offer.id, offer.option, offer.price_usd_per_hour, offer.term_months, offer.upfront_fraction,
+            offer.max_instances, factors if set(factors) != {1.0} else (), sold,
+        )  # fmt: skip
 
 
 def valid_offers(catalog: Catalog) -> list[Offer]:
@@ -90,7 +126,7 @@ def valid_offers(catalog: Catalog) -> list[Offer]:
     return [o for o in catalog.offers if o.usable and (o.provider, o.instance_type) in known]
 
 
-def _rented(pool_id: str, offers: Sequence[Offer], catalog: Catalog) -> PoolFacts:
+def _rented(pool_id: str, offers: Sequence[Offer], catalog: Catalog, dates: _Dates) -> PoolFacts:
     first = offers[0]
     machine = catalog.instance_type(first.provider, first.instance_type)
     provider = catalog.provider(first.provider)
@@ -110,7 +146,7 @@ def _rented(pool_id: str, offers: Sequence[Offer], catalog: Catalog) -> PoolFact
         operator_jurisdiction=None if provider.marketplace else provider.operator_jurisdiction,
         certifications=provider.certifications,
         owned=False,
-        tariffs={o.option: _tariff(o) for o in offers},
+        tariffs={o.option: dates.tariff(o) for o in offers},
     )
 
 
@@ -122,17 +158,51 @@ def owned_pools(spec: Spec, catalog: Catalog) -> dict[str, PoolFacts]:
         kind = f"{machines.accelerator}x{machines.accelerators_per_instance}"
         return f"{OWNED_PROVIDER}/{(machines.country or 'unknown').lower()}/{kind}"
 
-    for machines in sorted(spec.fleet.owned, key=lambda m: (name(m), m.usd_per_used_hour, m.instances)):
+    dates = _Dates(spec, catalog)
+    order = sorted(spec.fleet.owned, key=lambda m: (name(m), m.usd_per_used_hour, m.instances, str(m.ends or "")))
+    for machines in order:
         same = sum(p.split("#")[0] == name(machines) for p in found)
         pool_id = name(machines) + (f"#{same + 1}" if same else "")
-        found[pool_id] = _owned(pool_id, machines, catalog)
+        until = math.inf if machines.ends is None else dates.month(machines.ends)
+        found[pool_id] = _owned(pool_id, machines, catalog, until)
     return found
 
 
-def _owned(pool_id: str, machines: OwnedMachines, catalog: Catalog) -> PoolFacts:
+def held_pools(spec: Spec, catalog: Catalog) -> dict[str, PoolFacts]:
+    """Pools of `fleet.commitments`: `<pool of the offer>#held`, `#held2`, …, free until the commitment ends."""
+    dates, found = _Dates(spec, catalog), {}
+    count: dict[str, int] = defaultdict(int)
+    offers = {o.id.lower(): o.id for o in catalog.offers}
+    for held in sorted(spec.fleet.commitments, key=lambda c: c.model_dump_json()):
+        provider, *place, instance_type, option = offers.get(held.offer.lower(), held.offer).split("/")
+        machine = next(
+            t for t in catalog.instance_types
+            if t.provider == provider and t.name.lower() == instance_type.lower()
+        )  # fmt: skip
+        base = "/".join((provider, *place, machine.name))
+        count[base] += 1
+        until = dates.month(held.ends)
+        if until <= 0.0:
+            continue
+        pool_id = base + "#held" + (str(count[base]) if count[base] > 1 else "")
+        tariff = Tariff(
+            f"{pool_id}/owned", PurchaseOption.OWNED, 0.0, 0, 0.0, held.instances, until_month=until
+        )  # fmt: skip
+        row = Offer(
+            provider=provider, region=place[0], zone=place[1] if len(place) > 1 else "*", instance_type=machine.name,
+            option=PurchaseOption(option.lower()), price_usd_per_hour=0.0, source="spec", as_of=catalog.as_of,
+            confidence=Confidence.LIST,
+        )  # fmt: skip
+        pool = _rented(pool_id, [row], catalog, dates)
+        found[pool_id] = replace(pool, tariffs={PurchaseOption.OWNED: tariff}, held=row.option)
+    return found
+
+
+def _owned(pool_id: str, machines: OwnedMachines, catalog: Catalog, until_month: float) -> PoolFacts:
     accelerator, size = catalog.accelerator(machines.accelerator), machines.accelerators_per_instance
     tariff = Tariff(
-        f"{pool_id}/owned", PurchaseOption.OWNED, machines.usd_per_used_hour, 0, 0.0, machines.instances
+        f"{pool_id}/owned", PurchaseOption.OWNED, machines.usd_per_used_hour, 0, 0.0, machines.instances,
+        until_month=until_month,
     )  # fmt: skip
     return PoolFacts(
         id=pool_id,
@@ -161,9 +231,13 @@ class Market:
         offers: dict[str, list[Offer]] = defaultdict(list)
         for offer in valid_offers(catalog):
             offers[offer.pool_id].append(offer)
-        self._rented = {pool_id: _rented(pool_id, rows, catalog) for pool_id, rows in offers.items()}
+        dates = _Dates(spec, catalog)
+        self._rented = {pool_id: _rented(pool_id, rows, catalog, dates) for pool_id, rows in offers.items()}
         self._takers = [p for p in self._rented.values() if _may_take_over(p, spec.policy.providers, catalog)]
-        self._pools = owned_pools(spec, catalog)
+        own = held_pools(spec, catalog)
+        self.held = tuple(own.values())
+        """Commitments that run already."""
+        self._pools = owned_pools(spec, catalog) | own
         self._apis = {a.id: a for a in catalog.apis}
 
     def _with_spot(self, pool: PoolFacts) -> PoolFacts:
@@ -178,12 +252,14 @@ class Market:
             return theirs if mine is None else mine
 
         credited = policy.model is SpotModel.CREDITED
+        fallback = None if credited else _fallback(pool, self._takers)
         spot = SpotFacts(
             interruptions_per_up_hour=override(policy.interruptions_per_up_hour, market.interruptions_per_up_hour),
             start_h=override(policy.start_h, market.start_h),
             availability=override(policy.availability, market.availability),
-            fallback_usd_per_hour=None if credited else _fallback_usd_per_hour(pool, self._takers),
+            fallback_usd_per_hour=None if fallback is None else fallback[0],
             credited=credited,
+            fallback_factors=() if fallback is None else fallback[1].factors,
         )
         return replace(pool, spot=spot)
 
@@ -210,7 +286,7 @@ def _may_take_over(pool: PoolFacts, rule: ProviderPolicy, catalog: Catalog) -> b
     return pool.provider in rule.allow and pool.provider not in rule.deny
 
 
-def _fallback_usd_per_hour(pool: PoolFacts, takers: Iterable[PoolFacts]) -> float | None:
+def _fallback(pool: PoolFacts, takers: Iterable[PoolFacts]) -> tuple[float, Tariff] | None:
     """On-demand price of what takes over from spot, USD/h per instance of `pool`; None: none of the `takers` can.
 
     The pool itself, else the cheapest per accelerator with the same accelerator in the same region of the provider,
@@ -218,20 +294,23 @@ def _fallback_usd_per_hour(pool: PoolFacts, takers: Iterable[PoolFacts]) -> floa
     """
     own = pool.tariffs.get(PurchaseOption.ON_DEMAND)
     if own is not None:
-        return own.usd_per_hour
-    near, far = [], []
+        return own.usd_per_hour, own
+    near: list[tuple[float, str, Tariff]] = []
+    far: list[tuple[float, str, Tariff]] = []
     for other in takers:
         tariff = other.tariffs.get(PurchaseOption.ON_DEMAND)
         if tariff is None or other.accelerator != pool.accelerator:
             continue
-        price = tariff.usd_per_hour / other.accelerators
+        price = (tariff.usd_per_hour / other.accelerators, other.id, tariff)
         if (other.provider, other.region) == (pool.provider, pool.region):
             near.append(price)
         same_law = other.operator_jurisdiction == pool.operator_jurisdiction
         if pool.country and other.country == pool.country and same_law:
             far += [price] if set(pool.certifications) <= set(other.certifications) else []
-    cheapest = min(near or far, default=None)
-    return None if cheapest is None else cheapest * pool.accelerators
+    if not near and not far:
+        return None
+    cheapest, _, tariff = min(near or far, key=lambda p: p[:2])
+    return cheapest * pool.accelerators, tariff
 
 
 def api_usd_per_request(

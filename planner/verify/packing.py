@@ -37,7 +37,7 @@ def check_packing(normal: Normal, facts: Facts, out: Findings) -> None:
 def _groups(inside: Sequence[Running], slice_: int, spot: bool) -> dict[Group, int]:
     groups: dict[Group, int] = defaultdict(int)
     for r in inside:
-        options = frozenset(r.service.options) & frozenset(SPOT if spot else FIRM)
+        options = r.pool.usable(r.service.options) & frozenset(SPOT if spot else FIRM)
         if r.accelerators > 0 and r.deployment.replicas[slice_]:
             groups[r.accelerators, options] += r.deployment.replicas[slice_]
     return dict(groups)

@@ -85,7 +85,7 @@ def _deployment(running: Running, facts: Facts, out: Findings) -> None:
         elif not firm_fallback:
             detail = "nothing may take over while spot is away"
             out.broken("option", (service.id, pool.id), detail, "on_demand", "none")
-    elif not any(o in service.options and o in pool.tariffs for o in FIRM):
+    elif not any(o in pool.usable(service.options) and o in pool.tariffs for o in FIRM):
         sold = ", ".join(o.value for o in pool.tariffs)
         out.broken("option", (service.id, pool.id), "no purchase option of the service is sold there", options, sold)
 

@@ -56,6 +56,10 @@ class PurchaseCost(Frozen):
     """Over the whole term; 0 for what can be cancelled."""
     liability_beyond_horizon_usd: float
     """Payments due after the horizon's end."""
+    usd_by_period: tuple[float, ...] = ()
+    """[period of the horizon] amortised, USD per month while it lasts."""
+    cash_by_quarter: tuple[float, ...] = ()
+    """[quarter] mean invoice per month of the quarter."""
 
 
 class ApiCost(Frozen):
@@ -68,6 +72,8 @@ class ApiCost(Frozen):
     """[slice]"""
     peak_req_per_s: tuple[float, ...]
     """[slice]: largest over the bands."""
+    usd_by_period: tuple[float, ...] = ()
+    """[period of the horizon] USD per month while it lasts."""
 
 
 class PlanCost(Frozen):
@@ -88,6 +94,14 @@ class PlanCost(Frozen):
     """In the order of `Plan.purchases`."""
     api: tuple[ApiCost, ...]
     """In the order of `Plan.api`."""
+    judged_usd_per_month: float
+    """What plans are compared by: the mean over the horizon and over what its terminal rule counts after it."""
+    by_quarter: tuple[float, ...]
+    """[quarter] amortised, USD per month."""
+    cash_by_quarter: tuple[float, ...]
+    """[quarter] mean invoice per month."""
+    sunk_usd_per_month: float = 0.0
+    """Commitments that run already, used or not; in no other figure."""
 
 
 class Delivery(Frozen):

@@ -48,7 +48,7 @@ def faults_of(directory: Path) -> list[tuple[str, str | None, int | None]]:
 def test_every_row_says_where_it_is_from_when_and_how_sure(catalog: Catalog) -> None:
     for table in TABLES:
         rows = getattr(catalog, table)
-        assert rows, table
+        assert rows or table == "price_paths", table  # how prices will move is for whoever plans to say
         assert all(r.source and isinstance(r.as_of, date) and isinstance(r.confidence, Confidence) for r in rows), table
         assert all(r.as_of <= date(2026, 11, 30) for r in rows), table
 

@@ -44,7 +44,7 @@ def test_result_is_complete_and_verified(solved: Path) -> None:
         assert plan["verified"] is True
         assert plan["gap"] >= 0
         assert sum(plan["cost"]["terms"].values()) == pytest.approx(plan["cost"]["total_usd_per_month"], rel=1e-4)
-        assert plan["bound_usd_per_month"] <= plan["cost"]["total_usd_per_month"] * (1 + 1e-6)
+        assert plan["bound_usd_per_month"] <= plan["cost"]["judged_usd_per_month"] * (1 + 1e-6)
     assert tree["provenance"]["limits"]["gap"] == 0.001
 
 

@@ -46,7 +46,7 @@ def test_answer_of(name: str, desk: Desk) -> None:
 
 def check_winner(best: dict[str, Any], expected: dict[str, Any]) -> None:
     cost = best["cost"]
-    assert best["bound_usd_per_month"] <= cost["total_usd_per_month"] * (1 + 1e-5)
+    assert best["bound_usd_per_month"] <= cost["judged_usd_per_month"] * (1 + 1e-5)
     if "usd" in expected:
         assert cost["total_usd_per_month"] == pytest.approx(expected["usd"], rel=expected.get("within", 0.001))
         assert best["gap"] <= expected.get("gap", 0.001) + 1e-9

@@ -185,6 +185,7 @@ def verification(**fields: object) -> Verification:
     base: dict[str, object] = {
         "cost": PlanCost(
             terms={"reserved": reserved, "spot": spot, "api": api}, total_usd_per_month=total,
+            judged_usd_per_month=total, by_quarter=(total,), cash_by_quarter=(total,),
             cash_usd_per_month=total, usd_per_million_tokens={"chat": 1.234567891},
             liability_beyond_horizon_usd=26280.0, committed_usd=4.0 * 8760.0,
             purchases=(

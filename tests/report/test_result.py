@@ -30,15 +30,15 @@ def test_contract_names_are_all_there() -> None:
     }  # fmt: skip
     assert set(plan["cost"]) == {
         "total_usd_per_month", "terms", "by_quarter", "total_horizon_usd", "liability_beyond_horizon_usd",
-        "usd_per_million_tokens", "cash_usd_per_month",
+        "usd_per_million_tokens", "cash_usd_per_month", "cash_by_quarter", "judged_usd_per_month",
     }  # fmt: skip
     assert set(plan["cost"]["terms"]) >= {
         "reserved", "on_demand", "spot", "owned", "power", "api", "egress", "ops_overhead", "sunk"
     }  # fmt: skip
     assert set(plan["purchases"][0]) == {
         "offer", "provider", "region", "zone", "country", "operator_jurisdiction", "instance_type", "accelerator",
-        "accelerators_per_instance", "purchase_option", "term_months", "start_quarter", "tentative",
-        "instances_by_slice", "usd_per_hour", "usd_per_month", "source", "as_of", "confidence", "spot",
+        "accelerators_per_instance", "purchase_option", "term_months", "start_quarter", "start_month", "tentative",
+        "existing", "instances_by_slice", "usd_per_hour", "usd_per_month", "source", "as_of", "confidence", "spot",
     }  # fmt: skip
     assert set(plan["deployments"][0]) == {
         "service", "workloads", "model", "precision", "kv_precision", "engine", "tensor_parallel", "pipeline_parallel",

@@ -14,6 +14,10 @@ NOTHING = Plan(purchases=(), deployments=(), api=())
 class Usd:
     total_usd_per_month: float
 
+    @property
+    def judged_usd_per_month(self) -> float:
+        return self.total_usd_per_month
+
 
 @dataclass(frozen=True)
 class Fine:

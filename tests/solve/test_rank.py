@@ -34,6 +34,10 @@ OD, R1, R3, SPOT, API = (
 class Money:
     total_usd_per_month: float
 
+    @property
+    def judged_usd_per_month(self) -> float:
+        return self.total_usd_per_month
+
 
 @dataclass(frozen=True)
 class Checked:

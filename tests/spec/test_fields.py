@@ -287,13 +287,9 @@ def test_what_is_missing_is_said(faults: Faults) -> None:
 @pytest.mark.parametrize(
     ("text", "column"),
     [
-        ("horizon: {quarters: 4}\n", 21),
-        ("horizon: {terminal: drop}\n", 21),
-        ("horizon: {discount_rate_per_year: 5%}\n", 35),
         ("policy: {estimators: [silicon]}\n", 22),
         ("policy: {estimators: [measured, silicon]}\n", 22),
         ("policy: {spot: {rework_fraction: 0.2}}\n", 34),
-        ("fleet: {commitments: [{offer: x}]}\n", 22),
         ("fleet: {baseline: x.json}\n", 19),
         ("measured: [{file: bench.json, accelerator: L4}]\n", 19),
         ("scenarios: [{name: x}]\n", 12),
@@ -326,9 +322,6 @@ def test_workload_rules_not_supported_yet(chat: Faults, line: str) -> None:
     [
         "{trace: conv.csv}",
         "{peak_req_per_s: 1, input_tokens: 1, output_tokens: 1, profile: day.csv}",
-        "{peak_req_per_s: 1, input_tokens: 1, output_tokens: 1, growth_per_quarter: 10%}",
-        "{peak_req_per_s: 1, input_tokens: 1, output_tokens: 1, growth_per_quarter: {low: 0, mid: 0.1}}",
-        "{peak_req_per_s: 1, input_tokens: 1, output_tokens: 1, token_growth_per_quarter: 0.1}",
     ],
 )
 def test_traffic_not_supported_yet(traffic: Faults, text: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "csv", "markdown")
 TABLES = (
     "accelerators", "instance_types", "offers", "providers", "regions", "models", "precisions", "engines", "support",
-    "apis", "profiles", "spot_markets", "round_trips", "groups",
+    "apis", "profiles", "spot_markets", "price_paths", "round_trips", "groups",
 )  # fmt: skip
 NAMES = ("countries", "client_regions", "certifications")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,8 +55,8 @@ def list_(
     """List the rows of a table, or the tables with their sizes.
 
     TABLE is one of accelerators, instance_types, offers, providers, regions, models, precisions, engines, support,
-    apis, profiles, spot_markets, round_trips, groups; or of the names that a spec may use besides: countries (and
-    groups of them), client_regions, certifications.
+    apis, profiles, spot_markets, price_paths, round_trips, groups; or of the names that a spec may use besides:
+    countries (and groups of them), client_regions, certifications.
     """
     from planner.report.catalog import empty_hint, list_rows, rows_text, tables_text
 
