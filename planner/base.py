@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,6 +14,15 @@ class Frozen(BaseModel):
     """A boundary type: frozen, unknown keys refused, tuples rather than lists, attribute docstrings in the schema."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic's; a changed copy forgets what `cached_property` kept of the original."""
+        copied = super().model_copy(update=update, deep=deep)
+        if update:
+            kept = vars(copied)
+            for name in [n for n in kept if n not in type(self).__pydantic_fields__]:
+                del kept[name]
+        return copied
 
 
 class PurchaseOption(StrEnum):

@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from planner.base import Check, CheckKind, PurchaseOption
+from planner.base import Check, CheckKind
+from planner.candidates.allowed import Allowed, AllowedPools
 from planner.candidates.apis import build_apis
+from planner.candidates.hosts import Host, HostConfigs
 from planner.candidates.markets import shortened
-from planner.candidates.places import place_checks, provider_checks
 from planner.candidates.pools import build_pools
 from planner.candidates.prune import prune_configs
 from planner.candidates.quotas import resolve_quotas
-from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem, Rejected
+from planner.candidates.types import ApiCandidate, Candidate, Problem, Rejected
 from planner.catalog.catalog import Catalog
 from planner.demand.types import Demand, RequestClass, Service
 from planner.performance.assess import assess_many
-from planner.performance.configs import enumerate_configs
 from planner.performance.types import EngineConfig, Refusal, ReplicaCapability, RequestLoad
-from planner.spec.types import Spec, SpotModel, WorkloadKind
+from planner.spec.types import Spec, WorkloadKind
 from planner.units import MONTHS_PER_QUARTER, ms_to_s
 
 Progress = Callable[[str], None]
@@ -28,25 +27,9 @@ Memo = dict[object, tuple[list[Candidate], list[Rejected]]]
 """Candidates and refusals of a service by everything that they depend on."""
 MOST_REPLICAS = 100_000
 """A configuration of which a service would need more than this is refused, not squeezed into the programme."""
-MOST_RESTARTING = 0.999
-"""Spot that spends this share of its time starting again serves nothing."""
-INSTANCE_OPTIONS = tuple(o for o in PurchaseOption if o != PurchaseOption.API)
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class Host:
-    """What a configuration needs to know of a pool: equal hosts take equal configurations."""
-
-    accelerator: str
-    tensor_parallel_domain: int
-    accelerators: int
-    network_gb_per_s: float
-    interconnect: str
-
-    @classmethod
-    def of(cls, pool: Pool) -> Host:
-        size = (pool.tensor_parallel_domain, pool.accelerators)
-        return cls(pool.accelerator, *size, pool.network_gb_per_s, pool.interconnect)
+Hosted = dict[Host, Allowed]
+"""Pools by kind of host."""
 
 
 def build_problem(
@@ -63,10 +46,11 @@ def build_problem(
     rejected: list[Rejected] = list(rejected_offers)
     candidates: list[Candidate] = []
     apis: list[ApiCandidate] = []
+    allowed_pools, configs = AllowedPools(pools, spec, catalog), HostConfigs(catalog, spec.measured)
     for service in demand.services:
         say(f"candidates of {service.id}")
-        allowed, refused_pools = allowed_pools(service, pools, spec, catalog)
-        found, refused = _remembered(service, allowed, spec, catalog, memo)
+        allowed, refused_pools = allowed_pools.of(service)
+        found, refused = _remembered(service, allowed, configs, spec, catalog, memo)
         candidates += found
         rejected += [*refused_pools, *refused]
         found_apis, refused_apis = build_apis(service, spec.policy, catalog)
@@ -91,20 +75,16 @@ def build_problem(
 
 
 def _remembered(
-    service: Service,
-    allowed: Sequence[tuple[Pool, tuple[PurchaseOption, ...]]],
-    spec: Spec,
-    catalog: Catalog,
-    memo: Memo | None,
+    service: Service, allowed: Allowed, configs: HostConfigs, spec: Spec, catalog: Catalog, memo: Memo | None
 ) -> tuple[list[Candidate], list[Rejected]]:
     """`service_candidates`, made once per everything that it reads of service, pools and policy."""
     if memo is None:
-        return service_candidates(service, allowed, spec, catalog)
-    places = tuple((p.id, Host.of(p), p.country, options) for p, options in allowed)
+        return service_candidates(service, allowed, configs, spec, catalog)
+    places = tuple((p.id, configs.host(p), p.country, options) for p, options in allowed)
     policy = (spec.policy.headroom, spec.policy.estimators, spec.policy.max_configurations is None)
     key = (service, places, policy, spec.measured)
     if key not in memo:
-        memo[key] = service_candidates(service, allowed, spec, catalog)
+        memo[key] = service_candidates(service, allowed, configs, spec, catalog)
     return memo[key]
 
 
@@ -120,71 +100,20 @@ def tail_quarters(spec: Spec, catalog: Catalog) -> int:
 
 def fold(rejected: Iterable[Rejected]) -> list[Rejected]:
     """Equal refusals become one with their count; order of first appearance."""
-    counts: dict[Rejected, int] = defaultdict(int)
+    # By service and name first: hashing all the checks of every refusal would take longer than comparing a few.
+    alike: dict[tuple[str | None, str], list[int]] = defaultdict(list)
+    found: list[Rejected] = []
+    counts: list[int] = []
     for r in rejected:
-        counts[r] += r.count
-    return [r.model_copy(update={"count": n}) for r, n in counts.items()]
-
-
-def pool_options(service: Service, pool: Pool, spec: Spec) -> tuple[list[PurchaseOption], list[Check]]:
-    """Purchase options that the service allows and the pool sells, and why spot of the pool is not among them."""
-    allowed = set(service.options)
-    if pool.commitment is not None and PurchaseOption(pool.commitment.rsplit("/", 1)[1]) in allowed:
-        allowed.add(PurchaseOption.OWNED)  # held machines are there for whoever may use such a commitment
-    sold = [p.option for p in pool.prices if p.option in allowed and p.max_instances != 0]
-    failed: list[Check] = []
-    if PurchaseOption.SPOT in sold:
-        terms = pool.spot
-        restarting = terms.interruptions_per_up_hour * terms.start_h if terms else 0.0
-        no_fallback = spec.policy.spot.model == SpotModel.FALLBACK and (
-            terms is None or terms.fallback_usd_per_hour is None or PurchaseOption.ON_DEMAND not in service.options
-        )
-        if restarting > MOST_RESTARTING:
-            sold.remove(PurchaseOption.SPOT)
-            detail = "it is interrupted so often that it does nothing but start"
-            failed.append(
-                Check(check="spot_restarts", kind=CheckKind.PHYSICAL, needed=MOST_RESTARTING, had=restarting,
-                      unit="of its time", detail=detail)
-            )  # fmt: skip
-        elif no_fallback:
-            sold.remove(PurchaseOption.SPOT)
-            detail = "while spot is away on-demand of the same place must take over, and none is sold or allowed"
-            failed.append(
-                Check(check="spot_fallback", kind=CheckKind.POLICY, needed="on_demand", had="none", detail=detail)
-            )
-        elif service.max_spot_share == 0:
-            sold.remove(PurchaseOption.SPOT)
-            detail = "purchase.max_spot_share is 0"
-            failed.append(Check(check="max_spot_share", kind=CheckKind.POLICY, needed=0.0, had="spot", detail=detail))
-    return sold, failed
-
-
-def allowed_pools(
-    service: Service, pools: Sequence[Pool], spec: Spec, catalog: Catalog
-) -> tuple[list[tuple[Pool, tuple[PurchaseOption, ...]]], list[Rejected]]:
-    """Pools that the service may use with their allowed options; refusals are per provider, region and accelerator."""
-    allowed: list[tuple[Pool, tuple[PurchaseOption, ...]]] = []
-    rejected: list[Rejected] = []
-    for pool in pools:
-        countries = (pool.country,) if pool.country else None
-        failed = [] if pool.provider == "owned" else provider_checks(pool.provider, spec.policy.providers, catalog)
-        failed += place_checks(countries, pool.operator_jurisdiction, pool.certifications, service.sovereignty, catalog)
-        options, option_checks = pool_options(service, pool, spec)
-        if not options and not option_checks:
-            sold = ", ".join(p.option.value for p in pool.prices)
-            wanted = ", ".join(o.value for o in service.options)
-            failed.append(Check(check="option", kind=CheckKind.POLICY, needed=wanted, had=sold))
-        if failed or not options:
-            checks = (*failed, *option_checks)
-            rejected.append(
-                Rejected(what=f"{pool.accelerator} at {pool.provider}/{pool.region}", service=service.id, checks=checks)
-            )
+        places = alike[r.service, r.what]
+        place = next((i for i in places if found[i].checks == r.checks), None)
+        if place is None:
+            places.append(len(found))
+            found.append(r)
+            counts.append(r.count)
         else:
-            allowed.append((pool, tuple(sorted(options))))
-            if option_checks:
-                what = f"{PurchaseOption.SPOT.value} {pool.accelerator} at {pool.provider}/{pool.region}"
-                rejected.append(Rejected(what=what, service=service.id, checks=tuple(option_checks)))
-    return allowed, rejected
+            counts[place] += r.count
+    return [r if r.count == n else r.model_copy(update={"count": n}) for r, n in zip(found, counts, strict=True)]
 
 
 def round_trip_s(cls: RequestClass, country: str | None, catalog: Catalog) -> float:
@@ -220,101 +149,84 @@ def request_loads(service: Service, country: str | None, catalog: Catalog) -> tu
     )
 
 
-def service_precisions(service: Service, model: str, catalog: Catalog) -> tuple[str, ...]:
-    """The listed precisions, or the checkpoint's native one and FP8 (the contract's default)."""
-    if service.precisions is not None:
-        return service.precisions
-    return tuple(sorted({catalog.model(model).native_precision, "fp8"}))
-
-
-def service_engines(service: Service, catalog: Catalog) -> tuple[str, ...]:
-    """The listed engines, or the catalog's production engines."""
-    return service.engines or tuple(e.id for e in catalog.engines if e.production)
-
-
-def host_configs(
-    service: Service, hosts: Iterable[Host], spec: Spec, catalog: Catalog
-) -> tuple[dict[Host, list[EngineConfig]], list[Refusal]]:
-    """Configurations that each kind of host can run, and those it cannot."""
-    runnable: dict[Host, list[EngineConfig]] = {}
-    refusals: list[Refusal] = []
-    for host in sorted(hosts):
-        runnable[host] = []
-        for model in service.models:
-            configs, refused = enumerate_configs(
-                catalog,
-                model,
-                host.accelerator,
-                precisions=service_precisions(service, model, catalog),
-                kv_precisions=service.kv_precisions,
-                engines=service_engines(service, catalog),
-                gpu_memory_utilization=service.gpu_memory_utilization,
-                max_num_seqs=service.max_num_seqs,
-                tensor_parallel_domain=host.tensor_parallel_domain,
-                accelerators_per_instance=host.accelerators,
-                network_gb_per_s=host.network_gb_per_s,
-                interconnect=host.interconnect,
-                measured=spec.measured,
-            )
-            runnable[host] += configs
-            refusals += refused
-    return runnable, refusals
-
-
 def service_candidates(
-    service: Service, allowed: Sequence[tuple[Pool, tuple[PurchaseOption, ...]]], spec: Spec, catalog: Catalog
+    service: Service, allowed: Allowed, configs: HostConfigs, spec: Spec, catalog: Catalog
 ) -> tuple[list[Candidate], list[Rejected]]:
     """Candidates of one service over its allowed pools, dominated configurations left out, and all refusals."""
-    runnable, refusals = host_configs(service, {Host.of(p) for p, _ in allowed}, spec, catalog)
-    by_loads: dict[tuple[RequestLoad, ...], list[tuple[Pool, tuple[PurchaseOption, ...]]]] = defaultdict(list)
+    hosts = {id(pool): Host.of(pool) for pool, _ in allowed}
+    runnable, refusals = configs.of(service, set(hosts.values()))
+    by_loads: dict[tuple[RequestLoad, ...], Hosted] = {}
     for pool, options in allowed:
-        by_loads[request_loads(service, pool.country, catalog)].append((pool, options))
+        loads = request_loads(service, pool.country, catalog)
+        by_loads.setdefault(loads, {}).setdefault(hosts[id(pool)], []).append((pool, options))
+    assessed: list[tuple[Hosted, dict[EngineConfig, ReplicaCapability]]] = []
+    for loads, hosted in by_loads.items():
+        capable, refused = _assessed(service, loads, hosted, runnable, spec, catalog)
+        refusals += refused
+        assessed.append((hosted, capable))
+    where = None if spec.policy.max_configurations is None else _where(assessed, runnable)
     found: list[Candidate] = []
     dominated: list[Rejected] = []
-    assessed: list[tuple[list[tuple[Pool, tuple[PurchaseOption, ...]]], dict[EngineConfig, ReplicaCapability]]] = []
-    for loads, members in sorted(by_loads.items(), key=lambda kv: kv[1][0][0].id):
-        hosts = {Host.of(p) for p, _ in members}
-        configs = list(dict.fromkeys(c for h in sorted(hosts) for c in runnable[h]))
-        capable: dict[EngineConfig, ReplicaCapability] = {}
-        for answer in assess_many(
-            configs,
-            loads,
-            catalog,
-            headroom=spec.policy.headroom,
-            batch=service.kind == WorkloadKind.BATCH,
-            measured=spec.measured,
-            estimators=spec.policy.estimators,
-        ):
-            if isinstance(answer, Refusal):
-                refusals.append(answer)
-            elif check := _too_slow(service, answer, spec.policy.headroom.forecast_margin):
-                refusals.append(Refusal(config=answer.config, checks=(check,)))
-            else:
-                capable[answer.config] = answer
-                refusals += [
-                    Refusal(config=answer.config, checks=checks) for _, checks in answer.refused_classes if checks
-                ]
-        assessed.append((members, capable))
-    where = None if spec.policy.max_configurations is None else _where(assessed, runnable)
-    for members, capable in assessed:
-        for host in sorted({Host.of(p) for p, _ in members}):
-            kept, losers = prune_configs([capable[c] for c in runnable[host] if c in capable], catalog, where)
-            dominated += [r.model_copy(update={"service": service.id}) for r in losers]
-            for pool, options in members:
-                if Host.of(pool) == host:
-                    found += [Candidate(service=service.id, capability=k, pool=pool.id, options=options) for k in kept]
-    refused = [Rejected(what=r.config.id, service=service.id, checks=r.checks) for r in dict.fromkeys(refusals)]
-    return sorted(found, key=lambda c: c.id), [*sorted(refused, key=lambda r: r.what), *_unique(dominated)]
+    for hosted, capable in assessed:
+        # Hosts that run the same configurations keep the same ones.
+        kept_of: dict[tuple[EngineConfig, ...], list[ReplicaCapability]] = {}
+        for host in sorted(hosted):
+            able = tuple(c for c in runnable[host] if c in capable)
+            if able not in kept_of:
+                kept_of[able], losers = prune_configs([capable[c] for c in able], catalog, where)
+                dominated += [r.model_copy(update={"service": service.id}) for r in losers]
+            found += [
+                Candidate(service=service.id, capability=k, pool=pool.id, options=options)
+                for k in kept_of[able]
+                for pool, options in hosted[host]
+            ]
+    refused_configs = [Rejected(what=r.config.id, service=service.id, checks=r.checks) for r in dict.fromkeys(refusals)]
+    return sorted(found, key=lambda c: c.id), [*sorted(refused_configs, key=lambda r: r.what), *_unique(dominated)]
 
 
-def _too_slow(service: Service, replica: ReplicaCapability, margin: float) -> Check | None:
+def _assessed(
+    service: Service,
+    loads: tuple[RequestLoad, ...],
+    hosts: Iterable[Host],
+    runnable: Mapping[Host, Sequence[EngineConfig]],
+    spec: Spec,
+    catalog: Catalog,
+) -> tuple[dict[EngineConfig, ReplicaCapability], list[Refusal]]:
+    """What each configuration of some hosts can do for the loads, and why others can do nothing, or not all."""
+    capable: dict[EngineConfig, ReplicaCapability] = {}
+    refusals: list[Refusal] = []
+    rates = _largest_rates(service, spec.policy.headroom.forecast_margin)
+    for answer in assess_many(
+        list(dict.fromkeys(c for h in sorted(hosts) for c in runnable[h])),
+        loads,
+        catalog,
+        headroom=spec.policy.headroom,
+        batch=service.kind == WorkloadKind.BATCH,
+        measured=spec.measured,
+        estimators=spec.policy.estimators,
+    ):
+        if isinstance(answer, Refusal):
+            refusals.append(answer)
+        elif check := _too_slow(rates, answer):
+            refusals.append(Refusal(config=answer.config, checks=(check,)))
+        else:
+            capable[answer.config] = answer
+            refusals += [Refusal(config=answer.config, checks=checks) for _, checks in answer.refused_classes if checks]
+    return capable, refusals
+
+
+def _largest_rates(service: Service, margin: float) -> list[tuple[float, ...]]:
+    """[several][class] sizing rates with their margin, of slices that no other slice exceeds in every class."""
+    several = {tuple(margin * c.sizing_req_per_s[t] for c in service.classes) for t in range(len(service.band_weights))}
+    return [a for a in several if not any(b != a and all(x <= y for x, y in zip(a, b, strict=True)) for b in several)]
+
+
+def _too_slow(several: Sequence[Sequence[float]], replica: ReplicaCapability) -> Check | None:
     """The check that a replica fails which is so slow, or a demand so large, that no fleet of it is a plan."""
     most = 0.0
-    for t in range(len(service.band_weights)):
-        rates = [
-            margin * c.sizing_req_per_s[t] if ok else 0.0 for c, ok in zip(service.classes, replica.served, strict=True)
-        ]
-        most = max(most, *(math.fsum(x * u for x, u in zip(rates, row.use, strict=True)) for row in replica.rows))
+    for rates in several:
+        served = [x if ok else 0.0 for x, ok in zip(rates, replica.served, strict=True)]
+        most = max(most, *(math.fsum(x * u for x, u in zip(served, row.use, strict=True)) for row in replica.rows))
     if most <= MOST_REPLICAS:
         return None
     detail = "so many replicas would be needed that no fleet of them is a plan"
@@ -324,13 +236,12 @@ def _too_slow(service: Service, replica: ReplicaCapability, margin: float) -> Ch
 
 
 def _where(
-    assessed: Sequence[tuple[Sequence[tuple[Pool, tuple[PurchaseOption, ...]]], Mapping[EngineConfig, object]]],
-    runnable: Mapping[Host, Sequence[EngineConfig]],
+    assessed: Sequence[tuple[Hosted, Mapping[EngineConfig, object]]], runnable: Mapping[Host, Sequence[EngineConfig]]
 ) -> dict[EngineConfig, set[tuple[int, Host]]]:
     """Where each configuration can serve: kinds of hosts, apart by the round trips of their country."""
     found: dict[EngineConfig, set[tuple[int, Host]]] = defaultdict(set)
-    for number, (members, capable) in enumerate(assessed):
-        for host in {Host.of(p) for p, _ in members}:
+    for number, (hosted, capable) in enumerate(assessed):
+        for host in hosted:
             for config in runnable[host]:
                 if config in capable:
                     found[config].add((number, host))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import cached_property
 
 from pydantic import Field
 
@@ -89,7 +90,7 @@ class Candidate(Frozen):
     options: tuple[PurchaseOption, ...]
     """Purchase options that the service allows and the pool sells, instances only."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         return f"{self.service}|{self.capability.config.id}|{self.pool}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from planner.base import Check, Frozen
 
@@ -39,7 +40,7 @@ class EngineConfig(Frozen):
         """g in the formulas."""
         return self.tensor_parallel * self.pipeline_parallel
 
-    @property
+    @cached_property
     def id(self) -> str:
         """`model/precision[+kv]/engine/accelerator/tpN[ppM][epE][dpD][@interconnect][@network GB/s]`."""
         kv = "" if self.kv_precision == "bf16" else f"+kv-{self.kv_precision}"
@@ -53,6 +54,10 @@ class EngineConfig(Frozen):
         par += f"@{self.interconnect}" if self.interconnect else ""
         par += f"@{self.network_gb_per_s:g}gb" if self.network_gb_per_s > 0 else ""
         return f"{self.model}/{self.precision}{kv}/{self.engine}/{self.accelerator}/{par}"
+
+    def __hash__(self) -> int:
+        """Of the id, which is made once: configurations are keys of many tables."""
+        return hash(self.id)
 
 
 class MemoryFit(Frozen):

@@ -16,7 +16,7 @@ from planner.units import SECONDS_PER_HOUR
 
 def asked(services: Sequence[Service], catalog: Catalog) -> tuple[AskedView, ...]:
     """What each service may use, defaults filled in."""
-    from planner.candidates.build import service_engines, service_precisions  # loads numpy: not before a solve
+    from planner.candidates.hosts import service_engines, service_precisions  # loads numpy: not before a solve
 
     return tuple(
         AskedView(
