@@ -153,12 +153,12 @@ def service_candidates(
     service: Service, allowed: Allowed, configs: HostConfigs, spec: Spec, catalog: Catalog
 ) -> tuple[list[Candidate], list[Rejected]]:
     """Candidates of one service over its allowed pools, dominated configurations left out, and all refusals."""
-    hosts = {id(pool): Host.of(pool) for pool, _ in allowed}
-    runnable, refusals = configs.of(service, set(hosts.values()))
+    runnable, refusals = configs.of(service, {configs.host(pool) for pool, _ in allowed})
+    loads_in = {country: request_loads(service, country, catalog) for country in {p.country for p, _ in allowed}}
     by_loads: dict[tuple[RequestLoad, ...], Hosted] = {}
     for pool, options in allowed:
-        loads = request_loads(service, pool.country, catalog)
-        by_loads.setdefault(loads, {}).setdefault(hosts[id(pool)], []).append((pool, options))
+        hosted = by_loads.setdefault(loads_in[pool.country], {})
+        hosted.setdefault(configs.host(pool), []).append((pool, options))
     assessed: list[tuple[Hosted, dict[EngineConfig, ReplicaCapability]]] = []
     for loads, hosted in by_loads.items():
         capable, refused = _assessed(service, loads, hosted, runnable, spec, catalog)

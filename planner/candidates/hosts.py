@@ -51,6 +51,13 @@ class HostConfigs:
     catalog: Catalog
     measured: tuple[Measured, ...]
     _found: dict[tuple[str, Settings, Host], tuple[list[EngineConfig], list[Refusal]]] = field(default_factory=dict)
+    _hosts: dict[str, Host] = field(default_factory=dict)
+
+    def host(self, pool: Pool) -> Host:
+        """The kind of host that a pool is."""
+        if pool.id not in self._hosts:
+            self._hosts[pool.id] = Host.of(pool)
+        return self._hosts[pool.id]
 
     def of(self, service: Service, hosts: Iterable[Host]) -> tuple[dict[Host, tuple[EngineConfig, ...]], list[Refusal]]:
         """Configurations of a service that each kind of host can run, and those that it cannot, each once."""

@@ -39,16 +39,15 @@ class Market:
 
 def markets_of(problem: Problem) -> list[Market]:
     """Every pool and option that a candidate may use."""
-    by_pool: dict[str, list[Candidate]] = defaultdict(list)
-    for c in problem.candidates:
-        by_pool[c.pool].append(c)
+    seated = _seats_by_pool(problem)
     quotas = {(p, o) for q in problem.quotas for p in q.pools for o in q.options}
     credited = problem.policy.spot.model == SpotModel.CREDITED
     found = []
     for pool in problem.pools:
-        for price in pool.prices:
-            users = [c for c in by_pool.get(pool.id, ()) if price.option in c.options]
-            if not users:
+        users = seated.get(pool.id, ())
+        for price in pool.prices if users else ():
+            seats = {seat: options for seat, options, _ in users if price.option in options}
+            if not seats:
                 continue
             usd, terms = price.usd_per_hour, (float(price.term_months), price.upfront_fraction)
             spot = price.option == PurchaseOption.SPOT
@@ -65,8 +64,8 @@ def markets_of(problem: Problem) -> list[Market]:
                 Market(
                     pool=pool,
                     option=price.option,
-                    seats={(c.service, c.capability.config.id, id(c.capability)): frozenset(c.options) for c in users},
-                    sizes=tuple(sorted({c.capability.config.accelerators for c in users})),
+                    seats=seats,
+                    sizes=tuple(sorted({size for _, options, size in users if price.option in options})),
                     usd_per_accelerator_hour=usd / pool.accelerators,
                     terms=terms,
                     limited=limited,
@@ -91,6 +90,17 @@ def _path(pool: Pool, option: PurchaseOption, credited: bool) -> tuple[float, ..
             usd = usd * s.availability + (0.0 if credited else (1 - s.availability) * away)
         found.append(usd / pool.accelerators)
     return tuple(found)
+
+
+def _seats_by_pool(problem: Problem) -> dict[str, list[tuple[Seat, frozenset[PurchaseOption], int]]]:
+    """Pool → (seat, its options, accelerators of a replica)."""
+    sets: dict[tuple[PurchaseOption, ...], frozenset[PurchaseOption]] = {}
+    found: dict[str, list[tuple[Seat, frozenset[PurchaseOption], int]]] = defaultdict(list)
+    for c in problem.candidates:
+        config = c.capability.config
+        options = sets.get(c.options) or sets.setdefault(c.options, frozenset(c.options))
+        found[c.pool].append(((c.service, config.id, id(c.capability)), options, config.accelerators))
+    return found
 
 
 def shortened(problem: Problem, kept: Sequence[Candidate], rejected: Sequence[Rejected] = ()) -> Problem:

@@ -13,13 +13,14 @@ from planner.candidates.seats import reduce_seats
 from planner.candidates.types import Problem, Rejected
 
 
-def core(problem: Problem) -> Problem:
+def core(problem: Problem, record: bool = True) -> Problem:
     """The problem without markets and seats that others replace: same optimum, far fewer columns.
 
     The bound that is proven on the core holds for the whole problem. What reviewers want to see beside the best plan
-    (another accelerator, another law) is found by taking features away from the whole problem, see `without`.
+    (another accelerator, another law) is found by taking features away from the whole problem, see `without`. With
+    `record` what leaves is written among the refusals; searches beside the main one need no such list.
     """
-    return reduce_seats(reduce_markets(reduce_apis(problem)))
+    return reduce_seats(reduce_markets(reduce_apis(problem), record), record)
 
 
 def reduce_apis(problem: Problem) -> Problem:
@@ -54,7 +55,7 @@ def reduce_apis(problem: Problem) -> Problem:
     return problem.model_copy(update={"apis": tuple(kept), "rejected": (*problem.rejected, *rejected)})
 
 
-def reduce_markets(problem: Problem) -> Problem:
+def reduce_markets(problem: Problem, record: bool = True) -> Problem:
     """The problem without the markets that another one replaces.
 
     An instance is bought under one option, so each option of a pool is a market of its own. Market q replaces market
@@ -78,16 +79,20 @@ def reduce_markets(problem: Problem) -> Problem:
     winners: dict[tuple[str, PurchaseOption], Market] = {}
     losers: list[Market] = []
     for members in groups.values():
+        able = [q for q in members if not q.limited]
         for p in members:
             together = _together(p, firm)
-            for q in members:
-                if q is p or not _all_replaced(q, together, firm):
+            for q in able:
+                # The price first: it rules out most, and nothing is cheaper to compare.
+                if q.usd_per_accelerator_hour > p.usd_per_accelerator_hour or q is p:
+                    continue
+                if not _all_replaced(q, together, firm):
                     continue
                 if q.pool.id < p.pool.id or not _all_replaced(p, _together(q, firm), firm):
                     winners[p.pool.id, p.option] = q
                     losers.append(p)
                     break
-    return _without(problem, winners, losers)
+    return _without(problem, winners, losers if record else ())
 
 
 def _together(p: Market, firm: Mapping[str, Mapping[PurchaseOption, Market]]) -> Sequence[Market]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from planner.base import TERM_MONTHS, Check, CheckKind, PurchaseOption
 from planner.candidates.markets import Market, both_prices, markets_of, shortened
 from planner.candidates.types import Candidate, Problem, Rejected
+from planner.performance.types import ReplicaCapability
 
 Options = tuple[PurchaseOption, ...]
 MOST_COMMON = 16
@@ -42,7 +43,7 @@ class Desk:
         return slices > 1 and any(TERM_MONTHS[o] for o in self.options)
 
 
-def reduce_seats(problem: Problem) -> Problem:
+def reduce_seats(problem: Problem, record: bool = True) -> Problem:
     """The problem without the seats whose replicas others replace.
 
     In one pool, replicas of b replace one of a of the same service where h ≥ 1 of b fit into a's accelerators and serve
@@ -61,14 +62,15 @@ def reduce_seats(problem: Problem) -> Problem:
       under all options where a replica needs several instances, because it may stand on reserved and rented ones.
 
     Under `max_configurations` only the same configuration replaces another, under `providers.max_count` only the same
-    provider. Every step is exact for the problem that the steps before have left, so the whole is.
+    provider. Every step is exact for the problem that the steps before have left, so the whole is. Without `record`
+    no refusals are written.
     """
     work = _Work(problem)
     for desk in work.desks:
         work.in_place(desk)
     for desk in sorted(work.desks, key=work.cost, reverse=True):
         work.elsewhere(desk)
-    return work.left()
+    return work.left(record)
 
 
 class _Work:
@@ -84,6 +86,7 @@ class _Work:
         self.strong: dict[tuple[str, PurchaseOption], list[Place]] = defaultdict(list)
         """(service, option) → places that may replace others, cheapest first."""
         self.winners: dict[tuple[int, PurchaseOption], Place] = {}
+        self.served: dict[tuple[int, int, int], bool] = {}
         self._fill()
 
     def _fill(self) -> None:
@@ -117,7 +120,7 @@ class _Work:
         price = min(self.places[id(desk.candidates[0]), o].market.usd_per_accelerator_hour for o in desk.options)
         return price, desk.pool, desk.options
 
-    def left(self) -> Problem:
+    def left(self, record: bool) -> Problem:
         """The problem without the seats that have left, each recorded with what replaces it."""
         kept: list[Candidate] = []
         rejected: list[Rejected] = []
@@ -125,7 +128,9 @@ class _Work:
             options = tuple(o for o in c.options if (id(c), o) not in self.winners)
             if options:
                 kept.append(c if options == c.options else c.model_copy(update={"options": options}))
-            rejected += [_refusal(self.places[id(c), o], self.winners[id(c), o]) for o in c.options if o not in options]
+            if record and options != c.options:
+                gone = [o for o in c.options if o not in options]
+                rejected += [_refusal(self.places[id(c), o], self.winners[id(c), o]) for o in gone]
         return shortened(self.problem, kept, rejected)
 
     # ---- in one pool -----------------------------------------------------------------------------------------
@@ -139,7 +144,7 @@ class _Work:
             winner = next((b for b in rivals if self._covers(desk, b, a)), None)
             if winner is not None:
                 for option in desk.options:
-                    self.winners[id(a), option] = self.places[id(winner), option]
+                    self._gone(a, option, self.places[id(winner), option])
 
     def _covers(self, desk: Desk, b: Candidate, a: Candidate) -> bool:
         mine, other = self.places[id(a), desk.options[0]], self.places[id(b), desk.options[0]]
@@ -150,7 +155,7 @@ class _Work:
             copies = mine.size // other.size
         else:
             copies = mine.size // room * (room // other.size)
-        return copies > 0 and _serves(other, mine, copies)
+        return copies > 0 and self._serves(other, mine, copies)
 
     # ---- elsewhere -------------------------------------------------------------------------------------------
 
@@ -171,7 +176,7 @@ class _Work:
     def _leave(self, desk: Desk, found: dict[int, list[Place]]) -> None:
         for key, places in found.items():
             for option, place in zip(desk.options, places, strict=True):
-                self.winners[key, option] = place
+                self._gone(self.places[key, option].candidate, option, place)
 
     def _best(self, desk: Desk, a: Candidate) -> list[Place] | None:
         """Per option the cheapest place that replaces a seat, or None where one has none."""
@@ -191,13 +196,42 @@ class _Work:
     def _rivals(self, a: Place, pool: str | None = None, option: PurchaseOption | None = None) -> Iterator[Place]:
         """Places that replace a, cheapest first; of one pool if given; paid as a unless an option is given."""
         option = option or a.market.option
-        for b in self.strong[a.candidate.service, option]:
-            if b.usd_per_hour > a.usd_per_hour:
+        strong = self.strong[a.candidate.service, option]
+        if pool is not None:
+            strong = [b for b in strong if b.candidate.pool == pool]
+        # A copy: places leave the list while a reader still holds the generator.
+        dearest, own = a.usd_per_hour, a.candidate.pool
+        for b in strong[:]:
+            if b.usd_per_hour > dearest:
                 return
-            if b.candidate.pool == a.candidate.pool or (pool is not None and b.candidate.pool != pool):
-                continue
-            if (id(b.candidate), option) not in self.winners and self._may(b, a) and _outdoes(b, a):
+            if b.candidate.pool != own and self._outdoes(b, a) and self._may(b, a):
                 yield b
+
+    def _gone(self, candidate: Candidate, option: PurchaseOption, winner: Place) -> None:
+        """A seat leaves under one option for a place that replaces it."""
+        self.winners[id(candidate), option] = winner
+        place = self.places[id(candidate), option]
+        if place.whole and not place.market.limited:
+            self.strong[candidate.service, option].remove(place)
+
+    def _outdoes(self, b: Place, a: Place) -> bool:
+        """Whether replicas of b, for no more money, serve what one of a serves on no worse terms."""
+        copies = math.floor(a.usd_per_hour / b.usd_per_hour + 1e-9) if b.usd_per_hour > 0 else 1
+        if a.market.option != b.market.option:
+            terms = b.market.option == PurchaseOption.ON_DEMAND
+        elif a.market.option == PurchaseOption.SPOT:
+            terms = b.market.terms <= a.market.terms
+        else:
+            terms = b.market.terms[0] == a.market.terms[0] and b.market.terms[1] <= a.market.terms[1]
+        return copies > 0 and terms and self._serves(b, a, copies)
+
+    def _serves(self, b: Place, a: Place, copies: int) -> bool:
+        """`_serves` of their capabilities, found once: many pools hold the same ones."""
+        mine, other = a.candidate.capability, b.candidate.capability
+        key = id(mine), id(other), copies
+        if key not in self.served:
+            self.served[key] = _serves(mine, other, copies)
+        return self.served[key]
 
     def _may(self, b: Place, a: Place) -> bool:
         """Whether time, and rules that count providers or configurations, let b replace a."""
@@ -251,21 +285,11 @@ def _firm(c: Candidate) -> Options:
     return tuple(o for o in c.options if o != PurchaseOption.SPOT)
 
 
-def _outdoes(b: Place, a: Place) -> bool:
-    """Whether replicas of b, for no more money, serve what one of a serves on no worse terms."""
-    copies = math.floor(a.usd_per_hour / b.usd_per_hour + 1e-9) if b.usd_per_hour > 0 else 1
-    if a.market.option != b.market.option:
-        terms = b.market.option == PurchaseOption.ON_DEMAND
-    elif a.market.option == PurchaseOption.SPOT:
-        terms = b.market.terms <= a.market.terms
-    else:
-        terms = b.market.terms[0] == a.market.terms[0] and b.market.terms[1] <= a.market.terms[1]
-    return copies > 0 and terms and _serves(b, a, copies)
+def _serves(mine: ReplicaCapability, other: ReplicaCapability, copies: int) -> bool:
+    """Whether so many replicas of `other` serve every mix that one of `mine` serves, row by row.
 
-
-def _serves(b: Place, a: Place, copies: int) -> bool:
-    """Whether so many replicas of b serve every mix that one of a serves: Σ x·use_b/h ≤ Σ x·use_a ≤ 1 row by row."""
-    mine, other = a.candidate.capability, b.candidate.capability
+    Σ x·use_other/copies ≤ Σ x·use_mine ≤ 1.
+    """
     served = [r for r, ok in enumerate(mine.served) if ok]
     if not all(other.served[r] for r in served):
         return False

@@ -72,8 +72,10 @@ def api_break_evens(problem: Problem) -> tuple[Flip, ...]:
     flips: list[Flip] = []
     for service in problem.demand.services:
         volume = all_api(service, problem.demand.slices, problem.apis)
+        if volume is None or volume.tokens_per_month <= 0 or volume.api_usd_per_month <= 0:
+            continue
         tariffs = hosting_tariffs(service, problem)
-        if volume is None or not tariffs or volume.tokens_per_month <= 0 or volume.api_usd_per_month <= 0:
+        if not tariffs:
             continue
         fixed = problem.policy.ops_overhead.fixed_usd_per_month
         hosting = cheapest_hosting(tariffs, fixed)
@@ -140,10 +142,14 @@ def hosting_tariffs(service: Service, problem: Problem) -> list[Tariff]:
     overhead = 1.0 + problem.policy.ops_overhead.fraction
     spare = service.resilience.spare.count if service.resilience.spare else 0
     found = []
+    loads: dict[int, float | None] = {}
     for c in problem.candidates:
         if c.service != service.id:
             continue
-        load = replicas_per_volume(service, c, problem.demand, problem.policy.headroom.forecast_margin)
+        if id(c.capability) not in loads:
+            margin = problem.policy.headroom.forecast_margin
+            loads[id(c.capability)] = replicas_per_volume(service, c, problem.demand, margin)
+        load = loads[id(c.capability)]
         if not load:
             continue
         pool, size = pools[c.pool], c.capability.config.accelerators

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 SIGNIFICANT_DIGITS = 6
@@ -16,20 +17,33 @@ def rounded(value: float) -> float:
     return float(f"{value:.{SIGNIFICANT_DIGITS}g}") + 0.0
 
 
-def rounded_tree(value: Any) -> Any:
-    """The same for every float of a JSON-like tree; whole numbers stay integers."""
-    if isinstance(value, float):
-        return rounded(value)
-    if isinstance(value, dict):
-        return {k: rounded_tree(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded_tree(v) for v in value]
-    return value
-
-
 def dump_json(tree: Any) -> str:
-    """JSON text: ASCII, two spaces, no NaN, keys in the order given, one newline at the end."""
-    return json.dumps(rounded_tree(tree), indent=2, allow_nan=False, ensure_ascii=True) + "\n"
+    """JSON text, numbers rounded: ASCII, two spaces, no NaN, keys in the order given, one newline at the end."""
+    return _text(tree, "\n") + "\n"
+
+
+def _text(value: Any, newline: str) -> str:
+    """What `json.dumps(value, indent=2)` gives with rounded floats, in one pass: results can be large."""
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if isinstance(value, float):
+        return repr(rounded(value))
+    if isinstance(value, dict):
+        if not value:
+            return "{}"
+        inner = newline + "  "
+        items = [f"{_key(k)}: {_text(v, inner)}" for k, v in value.items()]
+        return "{" + inner + f",{inner}".join(items) + newline + "}"
+    if isinstance(value, list | tuple):
+        if not value:
+            return "[]"
+        inner = newline + "  "
+        return "[" + inner + f",{inner}".join([_text(v, inner) for v in value]) + newline + "]"
+    return json.dumps(value, allow_nan=False)
+
+
+def _key(key: Any) -> str:
+    return encode_basestring_ascii(key) if isinstance(key, str) else f'"{json.dumps(key)}"'
 
 
 def usd(value: float) -> str:

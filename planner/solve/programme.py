@@ -133,4 +133,4 @@ class CompiledProgramme:
         if left is None:
             return None
         mixed = self.compiled.sets.mixed
-        return CompiledProgramme(compile_milp(core(left), mixed=mixed), self.catalog, left)
+        return CompiledProgramme(compile_milp(core(left, record=False), mixed=mixed), self.catalog, left)
