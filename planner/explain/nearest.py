@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.candidates.build import Host, allowed_pools, host_configs, request_loads
+from planner.candidates.allowed import AllowedPools
+from planner.candidates.build import request_loads
+from planner.candidates.hosts import Host, HostConfigs
 from planner.candidates.pools import build_pools
 from planner.catalog.catalog import Catalog
 from planner.demand.types import Demand, Service
@@ -22,9 +24,10 @@ def nearest_fits(spec: Spec, catalog: Catalog, demand: Demand) -> tuple[str, ...
     Another precision on the same machines; other machines for sale; other machines that the catalog knows.
     """
     pools, _ = build_pools(spec, catalog)
+    allowed = AllowedPools(pools, spec, catalog)
     found: list[str] = []
     for service in demand.services:
-        own = {Host.of(p) for p, _ in allowed_pools(service, pools, spec, catalog)[0]}
+        own = {Host.of(p) for p, _ in allowed.of(service)[0]}
         if not own or _smallest(service, own, spec, catalog) is not None:
             continue
         sold = {Host.of(p) for p in pools} - own
@@ -48,7 +51,7 @@ def _all_hosts(catalog: Catalog) -> Iterable[Host]:
 
 def _smallest(service: Service, hosts: Iterable[Host], spec: Spec, catalog: Catalog) -> Fit | None:
     """Of what fits into memory the configuration with the best quality, then the least memory altogether."""
-    runnable, _ = host_configs(service, hosts, spec, catalog)
+    runnable, _ = HostConfigs(catalog, spec.measured).of(service, hosts)
     ranked: list[tuple[tuple[float, float, str, str], Fit]] = []
     for config in {c.id: c for configs in runnable.values() for c in configs}.values():
         memory = _memory(service, config, catalog)
