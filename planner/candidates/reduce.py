@@ -84,9 +84,7 @@ def reduce_markets(problem: Problem, record: bool = True) -> Problem:
             together = _together(p, firm)
             for q in able:
                 # The price first: it rules out most, and nothing is cheaper to compare.
-                if q.usd_per_accelerator_hour > p.usd_per_accelerator_hour or q is p:
-                    continue
-                if not _all_replaced(q, together, firm):
+                if q is p or not _never_dearer(q, p) or not _all_replaced(q, together, firm):
                     continue
                 if q.pool.id < p.pool.id or not _all_replaced(p, _together(q, firm), firm):
                     winners[p.pool.id, p.option] = q
