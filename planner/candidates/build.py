@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from planner.base import Check, CheckKind
 from planner.candidates.allowed import Allowed, AllowedPools
 from planner.candidates.apis import build_apis
+from planner.candidates.domains import in_zones, needs_zones, spares_by_instance
 from planner.candidates.hosts import Host, HostConfigs
 from planner.candidates.markets import shortened
 from planner.candidates.pools import build_pools
 from planner.candidates.prune import prune_configs
 from planner.candidates.quotas import resolve_quotas
-from planner.candidates.types import ApiCandidate, Candidate, Problem, Rejected
+from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem, Rejected
 from planner.catalog.catalog import Catalog
 from planner.demand.types import Demand, RequestClass, Service
 from planner.performance.assess import assess_many
@@ -42,14 +43,18 @@ def build_problem(
     assessed again. The catalogs may differ in prices only.
     """
     say = progress or (lambda _: None)
-    pools, rejected_offers = build_pools(spec, catalog)
+    anywhere, rejected_offers = build_pools(spec, catalog)
+    apart = in_zones(anywhere, catalog) if any(map(needs_zones, demand.services)) else anywhere
+    pools = tuple(sorted({p.id: p for p in (*anywhere, *apart)}.values(), key=lambda p: p.id))
     rejected: list[Rejected] = list(rejected_offers)
     candidates: list[Candidate] = []
     apis: list[ApiCandidate] = []
-    allowed_pools, configs = AllowedPools(pools, spec, catalog), HostConfigs(catalog, spec.measured)
+    configs = HostConfigs(catalog, spec.measured)
+    regional, zoned = AllowedPools(anywhere, spec, catalog), AllowedPools(apart, spec, catalog)
     for service in demand.services:
         say(f"candidates of {service.id}")
-        allowed, refused_pools = allowed_pools.of(service)
+        places = zoned if needs_zones(service) else regional
+        allowed, refused_pools = places.of(service)
         found, refused = _remembered(service, allowed, configs, spec, catalog, memo)
         candidates += found
         rejected += [*refused_pools, *refused]
@@ -68,7 +73,7 @@ def build_problem(
         horizon=spec.horizon,
         tail_quarters=tail,
         rejected=tuple(fold(rejected)),
-        assumptions=demand.assumptions,
+        assumptions=(*demand.assumptions, *_zones_assumed(demand, anywhere, apart)),
         unknown_quotas=unknown,
     )
     return shortened(problem, candidates)
@@ -96,6 +101,18 @@ def tail_quarters(spec: Spec, catalog: Catalog) -> int:
     allowed = {option for w in spec.workloads for option in w.purchase.options}
     terms = [o.term_months for o in catalog.offers if o.usable and o.option in allowed]
     return max(0, max(terms, default=0) // MONTHS_PER_QUARTER - 1)
+
+
+def _zones_assumed(demand: Demand, anywhere: Sequence[Pool], apart: Sequence[Pool]) -> list[str]:
+    """What is taken for granted where a region's machines are planned zone by zone."""
+    names = [s.id for s in demand.services if needs_zones(s)]
+    if not names or apart == anywhere:
+        return []
+    line = (
+        f"{', '.join(names)}: every zone of a region is taken to have what the region sells, at the region's price; "
+        "which zones have an accelerator is not published for all"
+    )
+    return [line]
 
 
 def fold(rejected: Iterable[Rejected]) -> list[Rejected]:
@@ -173,7 +190,9 @@ def service_candidates(
         for host in sorted(hosted):
             able = tuple(c for c in runnable[host] if c in capable)
             if able not in kept_of:
-                kept_of[able], losers = prune_configs([capable[c] for c in able], catalog, where)
+                kept_of[able], losers = prune_configs(
+                    [capable[c] for c in able], catalog, where, equal_size=spares_by_instance(service)
+                )
                 dominated += [r.model_copy(update={"service": service.id}) for r in losers]
             found += [
                 Candidate(service=service.id, capability=k, pool=pool.id, options=options)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.base import PurchaseOption
+from planner.candidates.domains import place_of, spares_by_instance, survives_spot
 from planner.candidates.types import Candidate, Pool, Problem, Rejected
 from planner.spec.types import SpotModel
 
@@ -28,13 +30,17 @@ class Market:
     usd_per_accelerator_hour: float
     """Expected price; spot includes what its absence costs."""
     terms: tuple[float, ...]
-    """What must be equal or no worse besides the price: (term, upfront) or (−credit, …)."""
+    """What must be equal or no worse besides the price: (term, upfront); spot: (−credit, share that can be lost)."""
     limited: bool
     """A quota or an offer limit touches it."""
     path: tuple[float, ...] = ()
     """[quarter] price per accelerator-hour where prices move; empty: the same in every quarter."""
     from_month: float = 0.0
     """Sold from this month of the horizon on."""
+    places: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(service, place) of every service whose rules tell places apart (`domains.place_of`)."""
+    by_instance: bool = False
+    """A service has spares by instance here, so it matters which of its replicas share one."""
 
 
 def markets_of(problem: Problem) -> list[Market]:
@@ -43,6 +49,7 @@ def markets_of(problem: Problem) -> list[Market]:
     quotas = {(p, o) for q in problem.quotas for p in q.pools for o in q.options}
     credited = problem.policy.spot.model == SpotModel.CREDITED
     found = []
+    services = {s.id: s for s in problem.demand.services}
     for pool in problem.pools:
         users = seated.get(pool.id, ())
         for price in pool.prices if users else ():
@@ -56,7 +63,10 @@ def markets_of(problem: Problem) -> list[Market]:
                 usd *= s.availability
                 usd += 0.0 if credited else (1 - s.availability) * (s.fallback_usd_per_hour or 0.0)
                 credit = 1 - s.interruptions_per_up_hour * s.start_h
-                terms = (-credit * s.availability if credited else -credit, 0.0)
+                # What goes when all spot is lost matters where a service must live through that.
+                gone = 1.0 if credited else s.availability
+                survived = any(survives_spot(services[name]) for name, _, _ in seats)
+                terms = (-credit * s.availability if credited else -credit, gone if survived else math.inf)
             limited = price.max_instances is not None or (pool.id, price.option) in quotas
             # Spot that is away is bought on demand, so a quota on that touches it too.
             limited = limited or (spot and (pool.id, PurchaseOption.ON_DEMAND) in quotas)
@@ -71,6 +81,12 @@ def markets_of(problem: Problem) -> list[Market]:
                     limited=limited,
                     path=_path(pool, price.option, credited),
                     from_month=price.from_month,
+                    places=tuple(
+                        (name, place)
+                        for name in sorted({name for name, _, _ in seats})
+                        if (place := place_of(services[name], pool))
+                    ),
+                    by_instance=any(spares_by_instance(services[name]) for name, _, _ in seats),
                 )
             )
     return found

@@ -32,11 +32,14 @@ def prune_configs(
     capabilities: Sequence[ReplicaCapability],
     catalog: Catalog,
     hosts: Mapping[EngineConfig, Collection[object]] | None = None,
+    equal_size: bool = False,
 ) -> tuple[list[ReplicaCapability], list[Rejected]]:
     """Configurations on one host that no other one covers, and the covered ones with the one that covers them.
 
     `hosts`: where each configuration runs. Where configurations are counted (`max_configurations`), one that runs on
     several kinds of hosts is replaced on one of them only by one that could replace it on all.
+    `equal_size`: only a replica of the same size replaces one. Where an instance may be lost, which replicas share it
+    matters, and several small ones are not lost as one large one is.
     Compared only inside one model and one quality: a precision that loses more quality never removes one that loses
     less. Ties fall to the more usual engine and the smaller id, so the order of the input changes nothing.
     """
@@ -49,6 +52,8 @@ def prune_configs(
     loss = {p.id: p.quality_loss_percent_high for p in catalog.precisions}
 
     def may(better: ReplicaCapability, worse: ReplicaCapability) -> bool:
+        if equal_size and better.config.accelerators != worse.config.accelerators:
+            return False
         return hosts is None or set(hosts[worse.config]) <= set(hosts[better.config])
 
     kept: list[ReplicaCapability] = []

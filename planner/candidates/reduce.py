@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from planner.base import Check, CheckKind, PurchaseOption
+from planner.candidates.domains import api_place_matters
 from planner.candidates.markets import Market, both_prices, markets_of, shortened
 from planner.candidates.seats import reduce_seats
 from planner.candidates.types import Problem, Rejected
@@ -28,11 +29,13 @@ def reduce_apis(problem: Problem) -> Problem:
 
     An API whose rate limits are unknown counts as unlimited in the programme, so for each class nothing dearer than
     the cheapest such API is ever called. Ties fall to the smaller id. Not under `providers.max_count`, where calling a
-    dearer API of a provider that is used anyway may save a provider.
+    dearer API of a provider that is used anyway may save a provider; nor where a service must live through the loss of
+    a provider or region, because the dearer API may be elsewhere.
     """
     if problem.policy.providers.max_count is not None:
         return problem
     cheapest: dict[tuple[str, str], tuple[float, str]] = {}
+    apart = {s.id for s in problem.demand.services if api_place_matters(s)}
     for a in problem.apis:
         if a.max_req_per_s is None and a.max_tok_per_min is None:
             key = (a.service, a.request_class)
@@ -40,7 +43,7 @@ def reduce_apis(problem: Problem) -> Problem:
     kept, rejected = [], []
     for a in problem.apis:
         price, winner = cheapest.get((a.service, a.request_class), (math.inf, ""))
-        if (a.usd_per_request, a.api) <= (price, winner):
+        if a.service in apart or (a.usd_per_request, a.api) <= (price, winner):
             kept.append(a)
             continue
         check = Check(
@@ -63,8 +66,10 @@ def reduce_markets(problem: Problem, record: bool = True) -> Problem:
     G_q divides G_p and every replica size of p fills instances of q whole or divides them; every
     candidate of p is one of q, and candidates that share an instance in p share one in q; no higher price per
     accelerator (spot: expected price and no less credited capacity; commitments: same term); no quota and no offer
-    limit touches q. A replica over several instances may stand on reserved and rented ones at once, so where there
-    are any, q replaces p under every firm option or none. Under `providers.max_count` only within one provider.
+    limit touches q. Where a place may be lost (`survive_loss_of`, spares by zone) q is in the same one; where an
+    instance may be lost, one of q holds a single replica. A replica over several instances may stand on reserved and
+    rented ones at once, so where there are any, q replaces p under every firm option or none. Under
+    `providers.max_count` only within one provider.
     Ties fall to the smaller id.
     """
     groups: dict[tuple[str, ...], list[Market]] = defaultdict(list)
@@ -118,6 +123,8 @@ def _replaces(q: Market, p: Market) -> bool:
         and _fit_whole(room, p.sizes)
         and p.seats.keys() <= q.seats.keys()
         and _share_alike(q, p)
+        and set(p.places) <= set(q.places)
+        and (not p.by_instance or 2 * q.sizes[0] > room)
     )
 
 
@@ -134,7 +141,9 @@ def _never_dearer(q: Market, p: Market) -> bool:
 
 
 def _terms_no_worse(q: Market, p: Market) -> bool:
-    return q.terms <= p.terms if q.option == PurchaseOption.SPOT else q.terms == p.terms
+    if q.option == PurchaseOption.SPOT:
+        return all(mine <= theirs for mine, theirs in zip(q.terms, p.terms, strict=True))
+    return q.terms == p.terms
 
 
 def _fit_whole(room: int, sizes: tuple[int, ...]) -> bool:

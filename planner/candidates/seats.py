@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.base import TERM_MONTHS, Check, CheckKind, PurchaseOption
+from planner.candidates.domains import place_of, spares_by_instance
 from planner.candidates.markets import Market, both_prices, markets_of, shortened
 from planner.candidates.types import Candidate, Problem, Rejected
 from planner.performance.types import ReplicaCapability
@@ -61,6 +62,9 @@ def reduce_seats(problem: Problem, record: bool = True) -> Problem:
       seats of a desk go together, under each commitment to places that are paid by the hour or to one desk; to one pool
       under all options where a replica needs several instances, because it may stand on reserved and rented ones.
 
+    Where a place may be lost, a seat leaves only for another in the same place. Where an instance may be lost, only one
+    of the same size replaces another in the same pool; elsewhere nothing changes, as b fills whole instances.
+
     Under `max_configurations` only the same configuration replaces another, under `providers.max_count` only the same
     provider. Every step is exact for the problem that the steps before have left, so the whole is. Without `record`
     no refusals are written.
@@ -81,6 +85,7 @@ class _Work:
         self.slices = len(problem.demand.slices)
         self.one_provider = problem.policy.providers.max_count is not None
         self.one_configuration = problem.policy.max_configurations is not None
+        self.services = {s.id: s for s in problem.demand.services}
         self.places: dict[tuple[int, PurchaseOption], Place] = {}
         self.desks: list[Desk] = []
         self.strong: dict[tuple[str, PurchaseOption], list[Place]] = defaultdict(list)
@@ -149,6 +154,8 @@ class _Work:
     def _covers(self, desk: Desk, b: Candidate, a: Candidate) -> bool:
         mine, other = self.places[id(a), desk.options[0]], self.places[id(b), desk.options[0]]
         room = mine.market.pool.accelerators
+        if mine.size != other.size and spares_by_instance(self.services[a.service]):
+            return False
         if not (mine.whole and other.whole) and not desk.lasting(self.slices):
             return False
         if mine.size <= room or other.whole:
@@ -220,7 +227,7 @@ class _Work:
         if a.market.option != b.market.option:
             terms = b.market.option == PurchaseOption.ON_DEMAND
         elif a.market.option == PurchaseOption.SPOT:
-            terms = b.market.terms <= a.market.terms
+            terms = all(mine <= theirs for mine, theirs in zip(b.market.terms, a.market.terms, strict=True))
         else:
             terms = b.market.terms[0] == a.market.terms[0] and b.market.terms[1] <= a.market.terms[1]
         return copies > 0 and terms and self._serves(b, a, copies)
@@ -234,9 +241,12 @@ class _Work:
         return self.served[key]
 
     def _may(self, b: Place, a: Place) -> bool:
-        """Whether time, and rules that count providers or configurations, let b replace a."""
+        """Whether time, rules that count providers or configurations, or that tell places apart, let b replace a."""
         if a.market.path or b.market.path or b.market.from_month > a.market.from_month:
             return False  # prices that move are compared pool by pool only, see `reduce_markets`
+        service = self.services[a.candidate.service]
+        if place_of(service, a.market.pool) != place_of(service, b.market.pool):
+            return False
         same = b.candidate.capability.config.id == a.candidate.capability.config.id
         return (not self.one_provider or b.market.pool.provider == a.market.pool.provider) and (
             not self.one_configuration or same

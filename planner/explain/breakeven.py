@@ -10,6 +10,7 @@ from planner.base import PurchaseOption
 from planner.candidates.types import ApiCandidate, Candidate, Problem
 from planner.demand.types import Demand, Service, Slice
 from planner.explain.types import Flip
+from planner.spec.types import SpareDomain
 from planner.units import HOURS_PER_MONTH, MILLION, SECONDS_PER_HOUR
 
 MOST_UNITS = 4096
@@ -137,7 +138,14 @@ def api_bills(service: Service, slices: Sequence[Slice], apis: Sequence[ApiCandi
 
 
 def hosting_tariffs(service: Service, problem: Problem) -> list[Tariff]:
-    """Every candidate that serves the whole service, under every rented firm option."""
+    """Every candidate that serves the whole service, under every rented firm option.
+
+    None where more may be lost than replicas, or work is not served as it comes: one pool in proportion to the volume
+    does not describe such a service.
+    """
+    rule = service.resilience
+    if service.is_batch or rule.survive_loss_of or (rule.spare and rule.spare.domain is not SpareDomain.REPLICA):
+        return []
     pools = {p.id: p for p in problem.pools}
     overhead = 1.0 + problem.policy.ops_overhead.fraction
     spare = service.resilience.spare.count if service.resilience.spare else 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from planner.candidates.types import Plan, Problem
-from planner.formulation import families, limits, spares  # noqa: F401  (each registers constraint families)
+from planner.formulation import emergency, families, limits, spares  # noqa: F401  (each registers constraint families)
 from planner.formulation.cost import add_cost
 from planner.formulation.extract import extract_plan
 from planner.formulation.milp import Milp

@@ -13,11 +13,21 @@ from planner.formulation.registry import FAMILIES
 from planner.formulation.sets import COMMITMENTS, Group, Sets
 from planner.formulation.variables import instance_limit
 
-ELASTIC = ("serve_demand", "spot_limit", "spare", "quota", "budget", "api_limits", "provider_limits", "configurations")
+ELASTIC = (
+    "serve_demand",
+    "spot_limit",
+    "spare",
+    "survive_loss",
+    "quota",
+    "budget",
+    "api_limits",
+    "provider_limits",
+    "configurations",
+)
 """Families whose rows may be broken; the others are physics or bookkeeping."""
 LIMITS = tuple(f for f in ELASTIC if f != "serve_demand")
 """What may give way while every request is served."""
-PROMISES = ("serve_demand", "spot_limit", "spare")
+PROMISES = ("serve_demand", "spot_limit", "spare", "survive_loss")
 """What is owed to workloads, not a limit on what is bought."""
 WEIGHT = {"serve_demand": 1e3}
 """Refusing requests is the last resort: it costs a thousand times the same relative breach of a limit."""
@@ -161,6 +171,9 @@ def describe_key(s: Sets, family: str, key: Key) -> tuple[str, ...]:
     if family in ("serve_demand", "spot_limit"):
         i, r, t = int(key[0]), int(key[1]), int(key[2])
         return s.services[i].classes[r].id, s.slices[t].label
+    if family == "survive_loss":
+        i, t, what, place = int(key[0]), int(key[1]), str(key[3]), str(key[4])
+        return s.services[i].id, s.slices[t].label, f"{what} {place}"
     if family == "spare":
         return s.services[int(key[0])].id, s.slices[int(key[1])].label
     if family == "quota":
@@ -179,7 +192,9 @@ def classes_short(compiled: Compiled, elastic: Elastic, values: Sequence[float])
         if values[slack] > 1e-6 and row.family in PROMISES:
             service = int(row.key[0])
             classes = (
-                s.active_classes[service] if row.family == "spare" or s.is_covering(service) else [int(row.key[1])]
+                s.active_classes[service]
+                if row.family in ("spare", "survive_loss") or s.is_covering(service)
+                else [int(row.key[1])]
             )
             found |= {s.services[service].classes[r].id for r in classes}
     return tuple(sorted(found))

@@ -12,6 +12,7 @@ from planner.formulation.families import commitments, option_terms
 from planner.formulation.milp import Milp
 from planner.formulation.sets import COMMITMENTS, Sets
 from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT
+from planner.spec.types import SpareDomain
 
 Place = tuple[int, int, str]
 """(configuration, pool, firm or spot)."""
@@ -31,7 +32,7 @@ def extract_plan(m: Milp, s: Sets, values: Sequence[float], trim: bool = True) -
         for t in range(len(s.slices)):
             api = _api_shares(m, s, i, t, values)
             if s.is_covering(i):
-                if trim:
+                if trim and s.spare_count(i) == _spares_of_any_kind(s, i) and not s.survives(i):
                     _trim(s, i, t, api, replicas)
                 _route_covering(s, i, t, api, replicas, routes)
             else:
@@ -44,6 +45,10 @@ def extract_plan(m: Milp, s: Sets, values: Sequence[float], trim: bool = True) -
             ApiUse(request_class=cls, api=api, routes=tuple(found)) for (cls, api), found in sorted(api_routes.items())
         ),
     )
+
+
+def _spares_of_any_kind(s: Sets, i: int) -> int:
+    return sum(s.spare_count(i, domain) for domain in SpareDomain)
 
 
 def _replicas(m: Milp, s: Sets, values: Sequence[float]) -> dict[Place, list[int]]:

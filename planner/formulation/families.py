@@ -8,15 +8,7 @@ from planner.base import PurchaseOption
 from planner.formulation.milp import INF, Key, Milp
 from planner.formulation.registry import family
 from planner.formulation.sets import COMMITMENTS, Config, Group, Sets, is_divisor_chain, maximal_patterns
-from planner.formulation.variables import (
-    FIRM_SEAT,
-    SPOT_SEAT,
-    commit_key,
-    group_name,
-    loss,
-    replica_terms,
-    seat_kinds,
-)
+from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT, commit_key, group_name, replica_terms, seat_kinds
 
 Terms = list[tuple[int, float]]
 
@@ -99,7 +91,6 @@ def replica_capacity(m: Milp, s: Sets) -> None:
 
         margin · Σ_r use[j,r,k]·x[r,k,τ,b]  ≤  Σ_p credit[p]·replicas[k,p,τ]       ∀ k, j, τ, b
 
-    (less the spares set aside, where an API may take a part of the load; see `spare`)
     use  [replicas per req/s]  row j of the configuration (Capability.rows: TPOT, TTFT, sequences, KV cache)
     """
     for i in range(len(s.services)):
@@ -121,9 +112,6 @@ def _capacity_rows(m: Milp, s: Sets, k: Config, kind: str, t: int, b: int) -> No
     if not columns:
         return
     room = replica_terms(m, s, k, t, kind, -1.0)
-    idle = m.column("spares", (k.index, t, kind))
-    if idle is not None and s.apis_of[k.service]:
-        room.append((idle, loss(s, k, kind)))
     for j, row in enumerate(k.capability.rows):
         work = [(x, s.margin * row.use[r] * s.top(k.service, r, t)) for r, x in columns]
         m.row("replica_capacity", (k.index, kind, j, t, b), [*work, *room], upper=0.0)

@@ -28,7 +28,7 @@ def quota(m: Milp, s: Sets) -> None:
 
     size is G where the quota counts accelerators, 1 where it counts instances. The share of spot that is away is
     replaced by on-demand (`spot.model: fallback`), so (1 − availability)·spot counts as on-demand. An offer's own
-    `max_instances` is a quota too.
+    `max_instances` is a quota too, over all zones that it is sold in.
     """
     fallback = s.problem.policy.spot.model == SpotModel.FALLBACK
     for q in s.problem.quotas:
@@ -45,13 +45,16 @@ def quota(m: Milp, s: Sets) -> None:
                     terms += [(c, v * away) for c, v in option_terms(m, s, p, PurchaseOption.SPOT, t)]
             if terms:
                 m.row("quota", (q.id, t), terms, upper=q.left(s.slices[t].ends_month))
+    stocks: dict[str, list[tuple[int, PurchaseOption, int]]] = {}
     for p, pool in enumerate(s.pools):
         for price in pool.prices:
             if price.max_instances is not None:
-                for t in range(len(s.slices)):
-                    terms = option_terms(m, s, p, price.option, t)
-                    if len(terms) > 1:
-                        m.row("quota", (price.offer, t), terms, upper=price.max_instances)
+                stocks.setdefault(price.offer, []).append((p, price.option, price.max_instances))
+    for offer, sold in stocks.items():
+        for t in range(len(s.slices)):
+            terms = [term for p, option, _ in sold for term in option_terms(m, s, p, option, t)]
+            if len(terms) > 1:
+                m.row("quota", (offer, t), terms, upper=min(limit for _, _, limit in sold))
 
 
 @family("budget", unit="USD/month", relax="raise policy.budget")

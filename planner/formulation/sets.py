@@ -167,23 +167,32 @@ class Sets:
         """Σ_r λ[r,τ,b]."""
         return math.fsum(self.rate(s, r, t, b) for r in self.active_classes[s])
 
-    def mix_capacity(self, k: Config, t: int) -> float:
-        """Total rate [req/s] of the top band's mix that one replica serves, forecast margin taken off.
+    def mix_capacity(self, k: Config, t: int, b: int = -1) -> float:
+        """Total rate [req/s] of a band's mix (default: the top one's) that one replica serves, forecast margin off.
 
         cap = 1 / (margin · max_j Σ_r use[j,r]·share_r), 0 where a class of the mix is not served.
         """
         s = k.service
-        total = self.service_rate(s, t, -1)
+        total = self.service_rate(s, t, b)
         if total <= 0:
             return 0.0
-        shares = {r: self.top(s, r, t) / total for r in self.active_classes[s]}
+        shares = {r: self.rate(s, r, t, b) / total for r in self.active_classes[s]}
         if any(share > 0 and not k.capability.served[r] for r, share in shares.items()):
             return 0.0
         used = max(math.fsum(row.use[r] * share for r, share in shares.items()) for row in k.capability.rows)
         return 1.0 / (self.margin * used)
 
+    def worth(self, k: Config, t: int, b: int, credit: float = 1.0) -> float:
+        """Part of the service's whole demand in a band that one replica of a credit serves, at most all of it.
+
+        Every class is taken in proportion to its rate: 1 / (margin · max_j Σ_r use[j,r]·λ[r,τ,b]).
+        """
+        rate = self.service_rate(k.service, t, b)
+        return min(1.0, credit * self.mix_capacity(k, t, b) / rate) if rate > 0 else 0.0
+
     def replica_limit(self, k: Config, t: int) -> int:
-        """Most replicas of k that a plan needs in slice τ: alone they serve all that k can serve, plus spares."""
+        """Most replicas of k in one pool that a plan needs in slice τ: alone they serve all that k can serve, and still
+        do so after a loss elsewhere; plus spares."""
         s = k.service
         served = [r for r in self.active_classes[s] if k.capability.served[r]]
         load = max(math.fsum(row.use[r] * self.margin * self.top(s, r, t) for r in served) for row in k.capability.rows)
@@ -192,11 +201,32 @@ class Sets:
         credit = min((self.spot_credit(seat.pool) for seat in k.seats if seat.spot), default=1.0)
         # Spares count with the best credit of any pool, so in the worst pool more stand in for them.
         spares = math.ceil(self.spare_count(s) * self.best_spot_credit(k) / credit - 1e-9)
-        return max(1, math.ceil(self.stress * load / credit - 1e-9)) + max(spares, self.spare_count(s))
+        least = max(1, math.ceil(self.stress * load / credit - 1e-9))
+        return least + max(spares, self.spare_count(s)) + self._instance_spares(k, t)
 
-    def spare_count(self, s: int) -> int:
+    def _instance_spares(self, k: Config, t: int) -> int:
+        """Replicas of k that make up for the largest loss of instances, wherever that is."""
+        count = self.spare_count(k.service, SpareDomain.INSTANCE)
+        own = self.mix_capacity(k, t) * min((self.spot_credit(x.pool) for x in k.seats if x.spot), default=1.0)
+        if count == 0 or own <= 0:
+            return 0
+        most = max(
+            max(1, self.pools[seat.pool].accelerators // j.size) * self.mix_capacity(j, t)
+            for j in self.configs_of[k.service]
+            for seat in j.seats
+        )
+        return math.ceil(count * most / own - 1e-9)
+
+    def spare_count(self, s: int, domain: SpareDomain = SpareDomain.REPLICA) -> int:
+        """How many replicas (or instances, or zones) of a service may fail at once; batch work waits instead."""
         spare = self.services[s].resilience.spare
-        return spare.count if spare is not None and spare.domain == SpareDomain.REPLICA else 0
+        wanted = spare is not None and spare.domain == domain and not self.services[s].is_batch
+        return spare.count if spare is not None and wanted else 0
+
+    def survives(self, s: int) -> tuple[str, ...]:
+        """What a service must survive the loss of, at `serve_fraction` of its demand."""
+        rule = self.services[s].resilience
+        return rule.survive_loss_of if rule.serve_fraction > 0 and not self.services[s].is_batch else ()
 
     def best_spot_credit(self, k: Config) -> float:
         """Largest credit of a pool in which k may run on spot; 1 where it may not."""

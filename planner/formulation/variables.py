@@ -20,7 +20,6 @@ def add_variables(m: Milp, s: Sets) -> None:
     """All variables of the programme.
 
     replicas[k,p,τ], spot_replicas[k,p,τ] ∈ ℤ  replicas
-    spares[k,τ,firm|spot] ∈ ℤ                  replicas set aside
     commit[p,group,option,start], on_demand[p,group,τ], owned[p,group,τ], spot[p,τ] ∈ ℤ  instances
     (the start is a period; the first one is not in the key)
     x[r,k,seat,τ,b] ≥ 0  routed rate as a share of the class's top rate in τ (only with several classes)
@@ -38,7 +37,6 @@ def add_variables(m: Milp, s: Sets) -> None:
     for p, group in s.markets:
         _instances(m, s, p, group)
     for i in range(len(s.services)):
-        _spares(m, s, i)
         _routing(m, s, i)
 
 
@@ -75,17 +73,6 @@ def _instances(m: Milp, s: Sets, p: int, group: Group | None) -> None:
         for t in slices:
             key = (p, t) if group is None else (p, group_name(group), t)
             m.add(option.value, key, 0, min(limits[t], stated) if s.sold_in(price, t) else 0, integer=True)
-
-
-def _spares(m: Milp, s: Sets, i: int) -> None:
-    count = s.spare_count(i)
-    for k in s.configs_of[i] if count else ():
-        for t in range(len(s.slices)):
-            # Without an API the whole mix must be served: what does not serve it is of no use in an emergency.
-            partial = not s.is_covering(i) and bool(s.apis_of[i])
-            if s.replica_limit(k, t) > 0 and (partial or s.mix_capacity(k, t) > 0):
-                for kind in seat_kinds(k):
-                    m.add("spares", (k.index, t, kind), 0, count, integer=True)
 
 
 def _routing(m: Milp, s: Sets, i: int) -> None:
@@ -131,8 +118,3 @@ def replica_terms(m: Milp, s: Sets, k: Config, t: int, kind: str, factor: float 
             credit = s.spot_credit(seat.pool) if kind == SPOT_SEAT else 1.0
             terms.append((column, factor * credit))
     return terms
-
-
-def loss(s: Sets, k: Config, kind: str) -> float:
-    """How many firm replicas of k the loss of one costs: its credit on spot, the largest of any pool."""
-    return s.best_spot_credit(k) if kind == SPOT_SEAT else 1.0

@@ -192,7 +192,7 @@ def _purchase(purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: Sequen
     first = next(s for s, n in zip(slices, purchase.instances, strict=True) if n)
     start = purchase.start_month if price.term_months else MONTHS_PER_QUARTER * (first.quarter - 1.0)
     return PurchaseView(
-        offer=pool.commitment or price.offer,
+        offer=pool.commitment or f"{purchase.pool}/{purchase.option.value}",
         provider=pool.provider,
         region=pool.region,
         zone=pool.zone,

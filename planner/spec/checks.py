@@ -212,6 +212,14 @@ def time_zones() -> Mapping[str, str]:
     return MappingProxyType({name.lower(): name for name in sorted(zoneinfo.available_timezones())})
 
 
+def check_resilience(reading: Reading) -> None:
+    """A fraction goes with something to survive."""
+    if reading.given("serve_fraction") and not reading.given("survive_loss_of"):
+        help_ = "add what may be lost, e.g. survive_loss_of: [zone], or leave serve_fraction out"
+        if reading.number("serve_fraction") not in (None, 1.0):
+            reading.fault("S205", "serve_fraction says how much survives, but not what", reading.owner, help_)
+
+
 CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 """A time of day; 24:00 is the start of the next day, 00:00."""
 
@@ -409,7 +417,7 @@ CHECKS: Mapping[type[Frozen], Check] = MappingProxyType(
         Slo: check_slo,
         Window: check_window,
         Workload: check_workload,
-        Resilience: support.check_resilience,
+        Resilience: check_resilience,
         Spare: support.check_spare,
         SpotPolicy: support.check_spot,
         Policy: check_policy,

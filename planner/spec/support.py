@@ -89,18 +89,16 @@ STAND_INS: Mapping[type[Frozen], str] = MappingProxyType({Measured: "file"})
 """A benchmark's file says what its row does not."""
 
 
-def check_resilience(reading: Reading) -> None:
-    """No survival rules."""
-    if reading.values.get("survive_loss_of"):
-        refuse(reading, "survive_loss_of", "survival rules are", "write [], and plan spares: spare: {count: 1}")
-    if reading.values.get("serve_fraction", 1.0) != 1.0:
-        refuse(reading, "serve_fraction", "serving a fraction is", "write 1.0, or leave it out")
+MOST_INSTANCES_LOST = 4
+"""Instances that may fail at once: more has too many ways to happen."""
 
 
 def check_spare(reading: Reading) -> None:
-    """Spares by replica."""
-    if reading.values.get("domain", SpareDomain.REPLICA) != SpareDomain.REPLICA:
-        refuse(reading, "domain", "a spare domain other than replica is", "write replica, or leave it out")
+    """A few instances at once, or any number of replicas or zones."""
+    count = reading.number("count")
+    if reading.values.get("domain") == SpareDomain.INSTANCE and count is not None and count > MOST_INSTANCES_LOST:
+        help_ = f"write at most {MOST_INSTANCES_LOST}, or count replicas"
+        refuse(reading, "count", f"more than {MOST_INSTANCES_LOST} instances that fail at once are", help_)
 
 
 def check_spot(reading: Reading) -> None:

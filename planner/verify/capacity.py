@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import combinations_with_replacement
+from collections.abc import Iterator
 
 from planner.demand.types import RequestClass, Service
-from planner.spec.types import SpareDomain
 from planner.verify.facts import Facts
 from planner.verify.findings import TOLERANCE, Findings
 from planner.verify.normalise import Normal, Running
-from planner.verify.reroute import Host, largest_scale
 
 
 def check_capacity(normal: Normal, facts: Facts, out: Findings) -> None:
@@ -20,7 +17,6 @@ def check_capacity(normal: Normal, facts: Facts, out: Findings) -> None:
     serve_demand(normal, facts, out)
     replica_capacity(normal, facts, out)
     spot_limit(normal, facts, out)
-    spare(normal, facts, out)
 
 
 def _places(facts: Facts) -> Iterator[tuple[Service, int, RequestClass, int, int]]:
@@ -108,61 +104,3 @@ def spot_limit(normal: Normal, facts: Facts, out: Findings) -> None:
                 subject=(c.id,),
                 detail="too much of the class depends on spot",
             )
-
-
-def spare(normal: Normal, facts: Facts, out: Findings) -> None:
-    """With any `count` replicas of the service gone, what is routed to its replicas still finds room in the others.
-
-    Checked in every slice and band; the load may be re-routed between the service's deployments. An API share needs no
-    spare. It binds where the loss of one replica more could not be borne. Domains other than `replica` are not
-    checked, so they are reported as violated.
-    """
-    for service in facts.demand.services:
-        rule = service.resilience.spare
-        if service.resilience.survive_loss_of:
-            out.broken("survive_loss", (service.id,), "survival rules are not checked, so no plan counts as verified")
-        if rule is None or rule.count == 0:
-            continue
-        if rule.domain is not SpareDomain.REPLICA:
-            out.broken("spare", (service.id,), f"spares by {rule.domain} are not checked")
-            continue
-        running = [r for r in normal.running if r.service.id == service.id and r.capability is not None]
-        for t in range(len(facts.demand.slices)):
-            for b in range(len(service.band_weights[t])):
-                _spare_in_band(service, running, (t, b), rule.count, facts, out)
-
-
-def _spare_in_band(
-    service: Service, running: Sequence[Running], place: tuple[int, int], count: int, facts: Facts, out: Findings
-) -> None:
-    slice_, band = place
-    wanted = [math.fsum(r.vector(slice_, band)[i] for r in running) for i in range(len(service.classes))]
-    if sum(wanted) <= 0:
-        return
-    standing = [r for r in running if r.deployment.replicas[slice_] > 0]
-    worst = _worst_scale(standing, slice_, wanted, count, facts.margin)
-    top = band == len(service.band_weights[slice_]) - 1
-    tight = top and _worst_scale(standing, slice_, wanted, count + 1, facts.margin) < 1.0 - TOLERANCE
-    out.at_most(
-        "spare",
-        (service.id, facts.demand.slices[slice_].id, band),
-        1.0,
-        worst,
-        "times the routed rate",
-        step=math.inf if tight else 0.0,
-        subject=(service.id,),
-        detail=f"with {count} replica(s) lost the others cannot serve what was routed to them",
-    )
-
-
-def _worst_scale(standing: Sequence[Running], slice_: int, wanted: Sequence[float], count: int, margin: float) -> float:
-    """Multiple of the rates `wanted` that is still served whichever `count` replicas are lost; above 1 it is only known
-    to be enough."""
-    worst = math.inf if standing else 0.0
-    total = sum(r.deployment.replicas[slice_] for r in standing)
-    for lost in combinations_with_replacement(range(len(standing)), min(count, total)):
-        left = [r.deployment.replicas[slice_] - lost.count(i) for i, r in enumerate(standing)]
-        if min(left) >= 0:
-            hosts = [Host.of(r, n, margin) for r, n in zip(standing, left, strict=True)]
-            worst = min(worst, largest_scale(wanted, hosts, enough=1.0))
-    return worst

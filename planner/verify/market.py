@@ -232,6 +232,10 @@ class Market:
         for offer in valid_offers(catalog):
             offers[offer.pool_id].append(offer)
         dates = _Dates(spec, catalog)
+        self._zones: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for offer in catalog.offers:
+            if offer.zone != "*" and offer.usable:
+                self._zones[offer.provider, offer.region].add(offer.zone)
         self._rented = {pool_id: _rented(pool_id, rows, catalog, dates) for pool_id, rows in offers.items()}
         self._takers = [p for p in self._rented.values() if _may_take_over(p, spec.policy.providers, catalog)]
         own = held_pools(spec, catalog)
@@ -265,9 +269,21 @@ class Market:
 
     def pool(self, pool_id: str) -> PoolFacts | None:
         """The pool of an id, or None where the catalog and the spec sell nothing under it."""
-        if pool_id not in self._pools and pool_id in self._rented:
-            self._pools[pool_id] = self._with_spot(self._rented[pool_id])
+        if pool_id not in self._pools:
+            rented = self._rented.get(pool_id) or self._in_zone(pool_id)
+            if rented is not None:
+                self._pools[pool_id] = self._with_spot(rented)
         return self._pools.get(pool_id)
+
+    def _in_zone(self, pool_id: str) -> PoolFacts | None:
+        """`provider/region/zone/instance_type`: what is sold for the whole region, in one of its zones."""
+        parts = pool_id.split("/")
+        if len(parts) != 4:
+            return None
+        provider, name, zone, instance_type = parts
+        anywhere, region = self._rented.get(f"{provider}/{name}/{instance_type}"), self._catalog.region(provider, name)
+        known = self._zones[provider, name] | set(region.zones if region else ())
+        return None if anywhere is None or zone not in known else replace(anywhere, id=pool_id, zone=zone)
 
     def tariff(self, pool_id: str, option: PurchaseOption) -> Tariff | None:
         """The price of a pool's instances under an option, or None where it is not sold."""

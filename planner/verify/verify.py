@@ -15,6 +15,7 @@ from planner.verify.limits import check_limits
 from planner.verify.normalise import normalise
 from planner.verify.packing import check_packing
 from planner.verify.permission import check_permission
+from planner.verify.resilience import check_resilience
 from planner.verify.types import PlanCost, Verification
 
 
@@ -34,6 +35,7 @@ class Verifier:
         out = Findings(list(found))
         cost = price(normal, self.facts)
         check_capacity(normal, self.facts, out)
+        check_resilience(normal, self.facts, out)
         check_packing(normal, self.facts, out)
         check_permission(normal, self.facts, out)
         check_limits(normal, cost, self.facts, out)

@@ -53,6 +53,7 @@ def service(
     max_spot_share: float = 0.5,
     weights: list[list[float]] | None = None,
     name: str = "s",
+    resilience: Resilience | None = None,
 ) -> Service:
     count = len(classes[0].mean_req_per_s)
     return Service(
@@ -67,7 +68,7 @@ def service(
         max_num_seqs=None,
         kind=WorkloadKind.ONLINE,
         sovereignty=Sovereignty(),
-        resilience=Resilience(spare=Spare(count=spares) if spares else None),
+        resilience=resilience or Resilience(spare=Spare(count=spares) if spares else None),
         options=ALL,
         max_spot_share=max_spot_share,
         band_weights=tuple(tuple(w) for w in weights) if weights else ((1.0,),) * count,
@@ -124,6 +125,8 @@ def pool(
     most: dict[PurchaseOption, int] | None = None,
     spot: SpotTerms | None = None,
     provider: str = "acme",
+    region: str = "r",
+    zone: str = "*",
 ) -> Pool:
     terms = {PurchaseOption.RESERVED_1Y: 12, PurchaseOption.RESERVED_3Y: 36}
     rows = tuple(
@@ -143,8 +146,8 @@ def pool(
     return Pool(
         id=name,
         provider=provider,
-        region="r",
-        zone="*",
+        region=region,
+        zone=zone,
         instance_type=name,
         accelerator=accelerator,
         accelerators=size,
@@ -167,12 +170,14 @@ def candidate(
     )
 
 
-def api(cls: RequestClass, usd_per_request: float, limit: float | None = None, name: str = "s") -> ApiCandidate:
+def api(
+    cls: RequestClass, usd_per_request: float, limit: float | None = None, name: str = "s", provider: str = "acme"
+) -> ApiCandidate:
     return ApiCandidate(
         service=name,
         request_class=cls.id,
-        api="acme/big",
-        provider="acme",
+        api=f"{provider}/big",
+        provider=provider,
         region="global",
         usd_per_request=usd_per_request,
         tokens_per_request=1200,

@@ -152,6 +152,14 @@ def route(service: Service, counts: dict[Column, int], t: int, facts: Facts) -> 
     return routing
 
 
+def _worth(k: Column, rates: list[float], facts: Facts) -> float:
+    """Part of `rates`, all in proportion, that one replica serves."""
+    if not all(ok for x, ok in zip(rates, k.capability.served, strict=True) if x > 0):
+        return 0.0
+    loads = (sum(x * u for x, u in zip(rates, row.use, strict=True)) for row in k.capability.rows)
+    return k.credit / (facts.margin * max(loads))
+
+
 def _route_band(
     service: Service,
     counts: dict[Column, int],
@@ -162,7 +170,7 @@ def _route_band(
 ) -> tuple[float, dict[Column, list[float]], list[float]] | None:
     """USD per hour, routed and API rates of one band by a linear programme.
 
-    Copies of the routing, one per way to lose the spares, make sure that what is routed survives any loss.
+    Whichever spares are lost, the replicas left take the whole mix, as much of it as of the class that needs them most.
     """
     standing = [k for k, n in counts.items() if n > 0]
     spare = service.resilience.spare.count if service.resilience.spare else 0
@@ -173,29 +181,29 @@ def _route_band(
             if all(counts[k] >= gone[k] for k in standing):
                 losses.append(gone)
     classes, hosts = range(len(rates)), range(len(standing))
-    width = len(rates) * (1 + len(standing) * len(losses))
+    width = len(rates) * (1 + len(standing))
 
-    def x(copy: int, r: int, h: int) -> int:
-        return len(rates) + (copy * len(rates) + r) * len(standing) + h
+    def x(r: int, h: int) -> int:
+        return len(rates) + r * len(standing) + h
 
     less: list[tuple[dict[int, float], float]] = [(dict.fromkeys(classes, 1.0), min(cap, 1e9))]
-    for copy, gone in enumerate(losses):
-        for r in classes:
-            less.append(({r: -1.0, **{x(copy, r, h): -1.0 for h in hosts}}, -rates[r]))
-        for h, k in enumerate(standing):
-            room = (counts[k] - gone.get(k, 0)) * k.credit
-            for row in k.capability.rows:
-                less.append(({x(copy, r, h): facts.margin * row.use[r] for r in classes}, room))
     for r in classes:
-        on_spot = {x(0, r, h): 1.0 for h, k in enumerate(standing) if k.spot}
+        less.append(({r: -1.0, **{x(r, h): -1.0 for h in hosts}}, -rates[r]))
+    for h, k in enumerate(standing):
+        for row in k.capability.rows:
+            less.append(({x(r, h): facts.margin * row.use[r] for r in classes}, counts[k] * k.credit))
+    for gone in losses[1:]:
+        left = sum((counts[k] - gone[k]) * _worth(k, rates, facts) for k in standing)
+        less += [({r: -1.0 / rates[r]}, left - 1.0 + EPS) for r in classes if rates[r] > 0]
+    for r in classes:
+        on_spot = {x(r, h): 1.0 for h, k in enumerate(standing) if k.spot}
         less.append((on_spot, service.max_spot_share * rates[r]))
     matrix = np.zeros((len(less), width))
     for i, (row_terms, _) in enumerate(less):
         for j, v in row_terms.items():
             matrix[i, j] = v
     bounds: list[tuple[float, float | None]] = [(0.0, rates[r] if prices[r] is not None else 0.0) for r in classes]
-    for _ in losses:
-        bounds += [(0.0, rates[r] if k.capability.served[r] else 0.0) for r in classes for k in standing]
+    bounds += [(0.0, rates[r] if k.capability.served[r] else 0.0) for r in classes for k in standing]
     money = [SECONDS_PER_HOUR * (prices[r] or 0.0) for r in classes] + [0.0] * (width - len(rates))
     found = linprog(money, A_ub=matrix, b_ub=[v for _, v in less], bounds=bounds, method="highs")
     if found.status != 0:
@@ -203,7 +211,7 @@ def _route_band(
     api = [float(found.x[r]) for r in classes]
     gpu: dict[Column, list[float]] = {k: [0.0] * len(rates) for k in counts}
     for r in classes:
-        taken = [max(0.0, float(found.x[x(0, r, h)])) for h in hosts]
+        taken = [max(0.0, float(found.x[x(r, h)])) for h in hosts]
         scale = (rates[r] - api[r]) / sum(taken) if sum(taken) > 0 else 0.0
         for h, k in enumerate(standing):
             gpu[k][r] = taken[h] * scale

@@ -10,7 +10,18 @@ from planner.base import PurchaseOption
 from planner.candidates.types import ApiCandidate, Candidate, OptionPrice, Pool, Problem, QuotaRow, SpotTerms
 from planner.demand.types import Service
 from planner.performance.types import ReplicaCapability
-from planner.spec.types import Budget, BudgetBasis, OpsOverhead, Policy, ProviderPolicy, SpotModel, SpotPolicy
+from planner.spec.types import (
+    Budget,
+    BudgetBasis,
+    OpsOverhead,
+    Policy,
+    ProviderPolicy,
+    Resilience,
+    Spare,
+    SpareDomain,
+    SpotModel,
+    SpotPolicy,
+)  # fmt: skip
 from tests.formulation import small
 
 OD, R1, R3, SPOT, OWNED = (
@@ -40,7 +51,8 @@ def pools(draw: st.DrawFn, name: str) -> Pool:
         )  # fmt: skip
     found = small.pool(
         name, size, prices, accelerator=draw(st.sampled_from(["X", "X", "Y"])), most=most, spot=spot,
-        provider=draw(st.sampled_from(["acme", "acme", "beta"])),
+        provider=draw(st.sampled_from(["acme", "acme", "beta"])), region=draw(st.sampled_from(["r", "r", "q"])),
+        zone=draw(st.sampled_from(["a", "a", "b", "*"])),
     )  # fmt: skip
     return found.model_copy(update={"prices": tuple(draw(upfront(p)) for p in found.prices)})
 
@@ -79,8 +91,19 @@ def services(draw: st.DrawFn, name: str, slices: int) -> Service:
         classes.append(small.request_class(means, name=f"c{c}", workload=name, bands=bands))
     weights = [[0.5, 0.5] if banded else [1.0]] * slices
     return small.service(
-        *classes, spares=draw(st.sampled_from([0, 0, 0, 1, 2])), max_spot_share=draw(st.sampled_from([0.5, 1.0])),
-        weights=weights, name=name,
+        *classes, max_spot_share=draw(st.sampled_from([0.5, 1.0])), weights=weights, name=name,
+        resilience=draw(resilience()),
+    )  # fmt: skip
+
+
+@st.composite
+def resilience(draw: st.DrawFn) -> Resilience:
+    """Often nothing, else spares by replica, instance or zone, or places that may be lost."""
+    spare = draw(st.sampled_from([None, None, None, (1, "replica"), (2, "replica"), (1, "instance"), (1, "zone")]))
+    lost = draw(st.sampled_from([(), (), (), (), ("zone",), ("region",), ("provider",), ("spot",), ("spot", "zone")]))
+    return Resilience(
+        spare=Spare(count=spare[0], domain=SpareDomain(spare[1])) if spare else None,
+        survive_loss_of=lost, serve_fraction=draw(st.sampled_from([1.0, 0.5])) if lost else 1.0,
     )  # fmt: skip
 
 

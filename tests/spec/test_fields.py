@@ -307,10 +307,7 @@ def test_what_is_not_supported_yet_is_refused_at_its_place(root: Faults, text: s
     [
         "kind: batch",
         "preemptible: true",
-        "resilience: {survive_loss_of: [zone]}",
-        "resilience: {serve_fraction: 0.5}",
-        "resilience: {spare: {domain: instance}}",
-        "resilience: {spare: {domain: zone}}",
+        "resilience: {spare: {domain: instance, count: 5}}",
     ],
 )
 def test_workload_rules_not_supported_yet(chat: Faults, line: str) -> None:
@@ -391,3 +388,8 @@ def test_a_window_takes_times_of_day(chat: Faults, start: str) -> None:
 
 def test_a_window_belongs_to_batch_work(chat: Faults) -> None:
     assert only(chat("window: {start: '20:00', end: '06:00'}")).code == "S208"
+
+
+def test_a_fraction_that_survives_says_what_may_be_lost(chat: Faults) -> None:
+    assert only(chat("resilience: {serve_fraction: 0.5}")).code == "S205"
+    assert not chat("resilience: {serve_fraction: 0.5, survive_loss_of: [zone, spot]}")

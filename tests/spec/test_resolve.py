@@ -235,8 +235,6 @@ def test_the_annotated_example_is_read_and_refused_only_where_not_supported(
     assert {f.code for f in error.value.faults} == {"S401"}
     lines = {doc.lines[f.line - 1].split(":")[0].strip(" -") for f in error.value.faults if f.line}
     assert lines == {
-        "spare",
-        "survive_loss_of",
         "kind",
         "preemptible",
         "baseline",
