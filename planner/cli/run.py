@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from planner.verify.types import Verification
 
 
+EXPLAIN_SHARE = 0.2
+"""Share of the command's time for explaining, at least; what solving and ranking leave is added."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """The options of `planner solve`; shares are fractions, times seconds."""
@@ -156,7 +160,7 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
     answer = Answer(
         spec=loaded.spec, catalog=loaded.catalog, problem=problem, status=ranking.status,
         deterministic=ranking.deterministic, provenance=_provenance(loaded, problem, options),
-        entries=tuple(_entry(e, loaded, problem, flips, options) for e in ranking.entries), notes=ranking.notes,
+        entries=_explained(ranking, loaded, problem, flips, options, child, started), notes=ranking.notes,
         baselines=tuple(
             BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
         ),
@@ -185,6 +189,33 @@ def _reporter(line: ProgressLine) -> Callable[[str, Progress], None]:
         line.numbers(stage, sign.incumbent, sign.bound)
 
     return report
+
+
+def _explained(
+    ranking: Ranking[Verification],
+    loaded: Loaded,
+    problem: Problem,
+    flips: tuple[Flip, ...],
+    options: RunOptions,
+    child: SolverChild,
+    started: float,
+) -> tuple[Entry, ...]:
+    """Every ranked plan with its explanation; the first also with what needs re-solves, under `--explain full`."""
+    entries = [_entry(e, loaded, problem, flips, options) for e in ranking.entries]
+    if entries and options.explain == "full" and not ranking.interrupted:
+        from planner.explain.full import explain_deeply
+        from planner.explain.rule_prices import Answered
+
+        limit_s = options.time_limit_s or 0.0
+        left_s = max(EXPLAIN_SHARE * limit_s, limit_s - (time.monotonic() - started))
+        first = entries[0]
+        cost = first.check.cost.total_usd_per_month
+        answered = Answered(cost, min(cost, first.bound_usd_per_month), options.gap)
+        told = explain_deeply(
+            first.explanation, loaded.spec, loaded.catalog, answered, child, left_s, options.solver, options.seed
+        )
+        entries[0] = replace(first, explanation=told)
+    return tuple(entries)
 
 
 def _entry(

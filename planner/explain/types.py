@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from planner.base import Check, Frozen
@@ -61,12 +63,38 @@ class HeadroomProduct(Frozen):
     """The spec's values behind the factors: forecast margin ≥ 1, quantile of the estimate, target utilisation."""
 
 
+class RulePrice(Frozen):
+    """What a rule of the spec costs: between which amounts the cheapest plan would be cheaper without it."""
+
+    rule: str
+    """Where the spec says it."""
+    kind: str
+    """sovereignty | slo | resilience | purchase | quota | budget | provider."""
+    says: str
+    low_usd_per_month: float
+    """with_bound − without, at least 0."""
+    high_usd_per_month: float
+    """with − without_bound, at least 0."""
+    with_usd_per_month: float
+    """Cost of the best plan with the rule."""
+    with_bound_usd_per_month: float
+    """No plan with the rule costs less."""
+    without_usd_per_month: float
+    """Cost of the best verified plan without it; the plan with it is one."""
+    without_bound_usd_per_month: float
+    verdict: Literal["costs", "free", "not_resolved"]
+    """`costs`: a positive price is proven; `free`: less than half a percent of the cost; else the gaps hide it."""
+    uses: tuple[str, ...] = ()
+    """What the cheaper plan uses that the rule does not allow."""
+    text: str
+
+
 class Explanation(Frozen):
     """Why a plan looks as it does."""
 
     binding: tuple[Binding, ...] = ()
-    rule_prices: tuple[str, ...] = ()
-    """Empty: the price of a rule needs re-solves, which this version does not do."""
+    rule_prices: tuple[RulePrice, ...] = ()
+    """Of the problem, so with the first plan only; the dearest first. Empty without `--explain full`."""
     flips: tuple[Flip, ...] = ()
     risks: tuple[Risk, ...] = ()
     headroom: tuple[HeadroomProduct, ...] = ()

@@ -150,6 +150,7 @@ def _explanation(plan: PlanView, names: Mapping[str, str]) -> list[RenderableTyp
     parts: list[RenderableType] = []
     for title, lines in (
         ("What binds", _binding(e.binding, names)),
+        ("What rules cost", [p.text for p in e.rule_prices]),
         ("Break-even", [f"{f.service}: {f.text}" for f in e.flips]),
         ("Margins", margin_lines(e.headroom)),
         ("Risks", risk_lines(plan)),

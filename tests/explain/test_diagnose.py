@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import Phase, assume, event, given, settings
 from hypothesis import strategies as st
 
 from planner.cli.run import Loaded
@@ -165,7 +165,7 @@ def test_demand_is_given_up_last(read: Read, child: SolverChild) -> None:
     check_relaxation(narrowed[0], whatif)
 
 
-@settings(max_examples=12)
+@settings(max_examples=6, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(s.rich_cases(), st.sampled_from(["budget", "quota", "both"]), st.floats(0.3, 0.9))
 def test_every_relaxation_solves_and_one_unit_less_does_not(
     child: SolverChild, case: s.Case, kind: str, tightness: float
