@@ -241,10 +241,13 @@ def test_directory_is_no_spec(planner, tmp_path: Path) -> None:
     assert "directory" in ran.err
 
 
-def test_explain_full_is_refused_not_ignored(planner) -> None:
-    ran = planner("solve", str(SPEC), "--explain", "full")
-    assert ran.code == 2
-    assert "not supported yet" in ran.err
+def test_explain_full_prices_the_rules(planner) -> None:
+    ran = planner("solve", str(SPEC), "--explain", "full", "--format", "json")
+    assert ran.code == 0, ran.err
+    first, *others = json.loads(ran.out)["plans"]
+    assert first["explanation"]["rule_prices"]
+    assert all(plan["explanation"]["rule_prices"] == [] for plan in others)
+    assert "What rules cost" in planner("solve", str(SPEC), "--explain", "full").out
 
 
 def test_missing_argument_is_bad_usage(planner) -> None:

@@ -82,7 +82,7 @@ def test_sovereignty_with_reserved_machines_costs_nothing(read: Read, child: Sol
 
 
 def test_sovereignty_is_dearer_where_an_api_abroad_could_take_the_overflow(read: Read, child: SolverChild) -> None:
-    """Three EU replicas at 10,950 with the US API instead of the spare, or fewer: what the API takes is all it costs."""
+    """Three EU replicas at 10,950 with the US API for the overflow: what that saves is the price."""
     loaded = read("scenarios/s01-eu-health-chat.yaml")
     price = by_rule(priced(loaded.spec, loaded.catalog, child))["sovereignty.countries"]
     assert price.verdict == "costs"
