@@ -101,6 +101,12 @@ def load(path: str, catalog: str | None = None) -> Loaded:
     return Loaded(document, spec, rows, build_demand(spec, rows))
 
 
+LEAST_SHARE = 0.1
+"""Least part of the time limit that is left for a first plan, however long preparing took."""
+WRITING_SHARE = 0.15
+"""Time for the result beside that for preparing: both grow with candidates and refusals (benchmarks.speed)."""
+
+
 def solve_spec(path: str, options: RunOptions, progress: ProgressLine | None = None) -> Outcome:
     """Solve the spec at `path` (`-`: standard input) and report every verified plan.
 
@@ -110,11 +116,12 @@ def solve_spec(path: str, options: RunOptions, progress: ProgressLine | None = N
     from planner.solve.engine import SolverChild
 
     line = progress or ProgressLine(asked=False)
+    started = time.monotonic()
     with SolverChild() as child:
         child.start()
         line.stage("reading the spec and the catalog")
         loaded = load(path, options.catalog)
-        return solve_loaded(loaded, options, child, line)
+        return solve_loaded(loaded, options, child, line, started)
 
 
 def default_time_limit_s(demand: Demand) -> float:
@@ -124,12 +131,17 @@ def default_time_limit_s(demand: Demand) -> float:
 
 
 def left_of(limit_s: float, spent_s: float) -> float:
-    """What preparing leaves of a time limit for solving and ranking, at least half of it."""
-    return max(0.5 * limit_s, limit_s - spent_s)
+    """What preparing leaves of a time limit for solving, ranking and explaining; at least a tenth of it.
+
+    What takes long to prepare takes its time to be written down as well, so that is set aside.
+    """
+    return max(LEAST_SHARE * limit_s, limit_s - (1.0 + WRITING_SHARE) * spent_s)
 
 
-def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: ProgressLine) -> Outcome:
-    """The part of `solve_spec` after reading."""
+def solve_loaded(
+    loaded: Loaded, options: RunOptions, child: SolverChild, line: ProgressLine, started: float | None = None
+) -> Outcome:
+    """The part of `solve_spec` after reading; the time limit counts from `started` (monotonic; None: now)."""
     from planner.candidates.build import build_problem
     from planner.explain.breakeven import api_break_evens
     from planner.solve.programme import CompiledProgramme
@@ -137,7 +149,7 @@ def solve_loaded(loaded: Loaded, options: RunOptions, child: SolverChild, line: 
     from planner.solve.ranking import RankOptions
     from planner.verify.verify import Verifier
 
-    started = time.monotonic()
+    started = time.monotonic() if started is None else started
     limit_s = options.time_limit_s or default_time_limit_s(loaded.demand)
     options = replace(options, time_limit_s=limit_s)
     line.stage("enumerating candidates")

@@ -78,6 +78,8 @@ class Sets:
         self.pool_index = {p.id: i for i, p in enumerate(self.pools)}
         self.service_index = {s.id: i for i, s in enumerate(self.services)}
         self.calendar = Calendar(self.slices, problem.horizon, problem.tail_quarters)
+        self._mix_capacities: dict[tuple[int, int, int], float] = {}
+        self._replica_limits: dict[tuple[int, int], int] = {}
         self.configs = self._configs(problem.candidates)
         self.apis = self._apis()
 
@@ -126,12 +128,18 @@ class Sets:
     @cached_property
     def configs_of(self) -> tuple[tuple[Config, ...], ...]:
         """[service] its configurations."""
-        return tuple(tuple(k for k in self.configs if k.service == s) for s in range(len(self.services)))
+        found: list[list[Config]] = [[] for _ in self.services]
+        for k in self.configs:
+            found[k.service].append(k)
+        return tuple(map(tuple, found))
 
     @cached_property
     def apis_of(self) -> tuple[tuple[ApiColumn, ...], ...]:
         """[service] its API columns."""
-        return tuple(tuple(a for a in self.apis if a.service == s) for s in range(len(self.services)))
+        found: list[list[ApiColumn]] = [[] for _ in self.services]
+        for a in self.apis:
+            found[a.service].append(a)
+        return tuple(map(tuple, found))
 
     def is_covering(self, s: int) -> bool:
         """One class, or one mix: routed rates vanish and capacity is a covering row (DESIGN §5.6)."""
@@ -168,6 +176,14 @@ class Sets:
         return math.fsum(self.rate(s, r, t, b) for r in self.active_classes[s])
 
     def mix_capacity(self, k: Config, t: int, b: int = -1) -> float:
+        """`_mix_capacity`, found once."""
+        key = (k.index, t, b)
+        found = self._mix_capacities.get(key)
+        if found is None:
+            found = self._mix_capacities[key] = self._mix_capacity(k, t, b)
+        return found
+
+    def _mix_capacity(self, k: Config, t: int, b: int = -1) -> float:
         """Total rate [req/s] of a band's mix (default: the top one's) that one replica serves, forecast margin off.
 
         cap = 1 / (margin · max_j Σ_r use[j,r]·share_r), 0 where a class of the mix is not served.
@@ -191,6 +207,14 @@ class Sets:
         return min(1.0, credit * self.mix_capacity(k, t, b) / rate) if rate > 0 else 0.0
 
     def replica_limit(self, k: Config, t: int) -> int:
+        """`_replica_limit`, found once."""
+        key = (k.index, t)
+        found = self._replica_limits.get(key)
+        if found is None:
+            found = self._replica_limits[key] = self._replica_limit(k, t)
+        return found
+
+    def _replica_limit(self, k: Config, t: int) -> int:
         """Most replicas of k in one pool that a plan needs in slice τ: alone they serve all that k can serve, and still
         do so after a loss elsewhere; plus spares."""
         s = k.service
@@ -269,13 +293,7 @@ class Sets:
 
     def sizes(self, p: int, group: Group | None) -> tuple[int, ...]:
         """Replica sizes that share instances of pool p (group None: the spot instances), ascending."""
-        found = {
-            k.size
-            for k in self.configs
-            for seat in k.seats
-            if seat.pool == p and (seat.spot if group is None else seat.group == group)
-        }
-        return tuple(sorted(found))
+        return tuple(sorted({k.size for k in self.seats_of.get((p, group), ())}))
 
     @cached_property
     def markets(self) -> tuple[tuple[int, Group | None], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -42,11 +43,15 @@ class CompiledProgramme:
     catalog: Catalog
     problem: Problem
     """The whole problem, from which features are taken away."""
+    building_s: float = 0.0
+    """How long reducing and compiling took: what another programme of this size will take."""
 
     @classmethod
     def of(cls, problem: Problem, catalog: Catalog) -> CompiledProgramme:
         """Reduce and compile a problem; same optimum and bound as the whole."""
-        return cls(compile_milp(core(problem)), catalog, problem)
+        started = time.monotonic()
+        compiled = compile_milp(core(problem))
+        return cls(compiled, catalog, problem, time.monotonic() - started)
 
     @property
     def milp(self) -> Milp:
@@ -105,7 +110,9 @@ class CompiledProgramme:
         several = not sets.mixed and any(len(classes) > 1 for classes in sets.active_classes)
         if not several:
             return self
-        return CompiledProgramme(compile_milp(self.compiled.problem, mixed=True), self.catalog, self.problem)
+        return CompiledProgramme(
+            compile_milp(self.compiled.problem, mixed=True), self.catalog, self.problem, self.building_s
+        )
 
     def quick(self) -> CompiledProgramme:
         """The restriction in which replicas take the whole mix of their service; itself where that is no matter."""
@@ -133,4 +140,6 @@ class CompiledProgramme:
         if left is None:
             return None
         mixed = self.compiled.sets.mixed
-        return CompiledProgramme(compile_milp(core(left, record=False), mixed=mixed), self.catalog, left)
+        return CompiledProgramme(
+            compile_milp(core(left, record=False), mixed=mixed), self.catalog, left, self.building_s
+        )

@@ -146,6 +146,13 @@ class _Search(Generic[V]):
         """Seconds until ranking must end."""
         return self.started + (SOLVE_SHARE + RANK_SHARE) * self.options.time_limit_s - time.monotonic()
 
+    def _is_late(self, programmes: float) -> bool:
+        """Whether no time is left to build so many further programmes, and to solve the last."""
+        late = self.remaining_s() < LEAST_TIME_S + programmes * self.programme.building_s
+        if late:
+            self.deterministic = False
+        return late
+
     # -- solving -------------------------------------------------------------------------------------------------
 
     def solve(
@@ -280,15 +287,15 @@ class _Search(Generic[V]):
         Inside paid instances the choice of configuration is free, so an engine may return any medley of them.
         """
         milp = self.programme.milp
-        programme = self.programme.axis(Axis.FEWEST_CONFIGURATIONS)
         plan = self.programme.plan(values[: self.columns])
         fewest = len({d.service for d in plan.deployments})
-        if len({(d.service, d.config) for d in plan.deployments}) <= fewest:
+        if len({(d.service, d.config) for d in plan.deployments}) <= fewest or self._is_late(0.5):
             return values
         cost = milp.value(milp.objective(), values[: self.columns])
         alone = self._best_alone(deadline)
         if alone is not None and milp.value(milp.objective(), alone) <= cost + 1e-7 * max(1.0, abs(cost)):
             return alone
+        programme = self.programme.axis(Axis.FEWEST_CONFIGURATIONS)
         same = bounded(programme.milp, "cost", milp.objective(), cost + 1e-7 * max(1.0, abs(cost)))
         for column, variable in enumerate(same.variables):
             if variable.family in BOUGHT:
@@ -353,6 +360,9 @@ class _Search(Generic[V]):
 
     def _axis(self, axis: Axis, solves_left: int) -> None:
         name, best = words.NAMES[axis], self.found[0]
+        if self._is_late(1.0 if axis is Axis.MOST_HEADROOM else 0.1):
+            self.notes.append(f"{name}: not looked for, the time limit was reached")
+            return
         programme = self.programme.axis(axis)
         if not programme.expression:
             self.notes.append(f"{name}: nothing of the kind can be bought, every plan is the same on it")
@@ -495,8 +505,7 @@ class _Search(Generic[V]):
                 continue
             tried.add(gone)
             label = f"without {', '.join(words.feature_text(f, short=True) for f in sorted(gone))}"
-            if self.remaining_s() < LEAST_TIME_S:
-                self.deterministic = False
+            if self._is_late(1.0):
                 self.rushed = True
                 return
             programme = self.programme.without(gone)

@@ -46,6 +46,11 @@ class Rankable(Protocol):
 
     @property
     def milp(self) -> Milp: ...
+    @property
+    def building_s(self) -> float:
+        """How long it takes to build a programme of this size."""
+        ...
+
     def plan(self, values: Sequence[float], trim: bool = True) -> Plan:
         """The plan of a solution of `milp`; `trim` leaves out replicas that nothing needs."""
         ...
