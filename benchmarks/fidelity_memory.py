@@ -1,6 +1,7 @@
-"""How true parameter counts are: every published config with a known total.
+"""How true parameter counts and memory are: every config with a known total, every logged start.
 
     python -m benchmarks.fidelity_memory --models PATH_OF_SHARED_DATA
+    python -m benchmarks.fidelity_memory --starts PATH_OF_SHARED_DATA
 
 Prints Markdown tables; rows that miss their target stay in and say why they do.
 """
@@ -13,6 +14,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.memory_starts import starts, starts_table
+from planner.catalog.load import load_catalog
 from planner.catalog.shape_describe import describe_config
 
 TOTAL_TARGET = 0.01
@@ -99,9 +102,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shared", type=Path, help="folder with catalog/ and cases/")
     parser.add_argument("--models", action="store_true", help="parameter counts")
+    parser.add_argument("--starts", action="store_true", help="start-up logs against fit")
+    parser.add_argument("--logged-memory", action="store_true", help="with the memory that each log prints")
     args = parser.parse_args()
     if args.models:
         print(model_table(counts(args.shared)))
+    if args.starts:
+        cases = args.shared / "cases" / "cases_handed.jsonl"
+        print(starts_table(starts(cases, load_catalog(), logged_memory=args.logged_memory)))
 
 
 if __name__ == "__main__":

@@ -252,6 +252,16 @@ class EngineOverhead(Frozen):
     non_torch_large_gib_tpn: NonNegative | None = None
     unchunked_up_to_tokens: Annotated[int, Field(ge=0)] = 0
     """Prompts up to this length are profiled in one pass, whose activations count; 0: chunked at the token budget."""
+    unchunked_logits_factor: NonNegative = 0.0
+    """c where prompts are profiled in one pass: the peak is the larger one of logits and activations."""
+    unchunked_in_pipelines: bool = False
+    """Whether pipeline stages never chunk prompts."""
+    max_num_seqs_large: Annotated[int, Field(ge=1)] | None = None
+    """Default on cards of 80 GB and more where these versions differ from the engine's row."""
+    admitted_states: Positive = 1.0
+    """Recurrent states that a request must find room for before it is admitted, in multiples of one."""
+    admits_chunk: bool = False
+    """Whether a sliding window needs room for a chunk of prompt besides its width before a request is admitted."""
     source: str
 
 

@@ -51,6 +51,11 @@ class KvBytes:
         """Fixed part per request at a context: windows as far as they are filled, and recurrent state."""
         return self.state + self.sliding_per_token * min(self.window, context_tokens)
 
+    def admission(self, context_tokens: float, chunk_tokens: float, states: float) -> float:
+        """Fixed part that must be free to admit a request: windows with a chunk behind them, copies of the state."""
+        window = min(self.window - 1 + chunk_tokens if self.window else 0.0, context_tokens)
+        return self.state * states + self.sliding_per_token * window
+
 
 def attention_ranks(config: EngineConfig) -> int:
     """Accelerators that share one attention computation: tensor parallel ÷ attention data parallel."""
@@ -168,14 +173,24 @@ def overhead_row(engine: Engine) -> EngineOverhead:
 def activation_bytes(config: EngineConfig, model: LlmModel, row: EngineOverhead, longest_tokens: float) -> float:
     """Activations of the profiling pass of engines that do not chunk a prompt: tokens·(6·intermediate/TP + 4·hidden).
 
-    Gate, up and their product at 16 bit, sharded, beside two copies of the residual stream (FACTS §1, older engines).
+    Gate, up and their product at 16 bit, sharded, beside two copies of the residual stream (FACTS §1, older engines);
+    a pipeline stage holds two more, which it receives.
     """
     if row.unchunked_up_to_tokens == 0:
         return 0.0
-    tokens = UNCHUNKED_BUDGET if longest_tokens > row.unchunked_up_to_tokens else max(longest_tokens, UNCHUNKED_BUDGET)
+    whole = profiles_whole_prompt(config, row, longest_tokens)
+    tokens = max(longest_tokens, UNCHUNKED_BUDGET) if whole else UNCHUNKED_BUDGET
     shape, two = model.shape, BYTES_16_BIT
     width = max(shape.intermediate, shape.moe_intermediate * shape.experts_per_token)
-    return tokens * (3 * two * width / config.tensor_parallel + 2 * two * shape.hidden)
+    streams = 4 if config.pipeline_parallel > 1 else 2
+    return tokens * (3 * two * width / config.tensor_parallel + streams * two * shape.hidden)
+
+
+def profiles_whole_prompt(config: EngineConfig, row: EngineOverhead, longest_tokens: float) -> bool:
+    """Whether the profiling pass runs the longest prompt at once."""
+    if row.unchunked_in_pipelines and config.pipeline_parallel > 1:
+        return True
+    return longest_tokens <= row.unchunked_up_to_tokens
 
 
 def non_torch_gib(config: EngineConfig, accelerator: Accelerator, row: EngineOverhead) -> float:
@@ -187,17 +202,47 @@ def non_torch_gib(config: EngineConfig, accelerator: Accelerator, row: EngineOve
     return row.non_torch_gib_tp1 if single else row.non_torch_gib_tpn
 
 
-def overhead_bytes(
-    config: EngineConfig, model: LlmModel, accelerator: Accelerator, engine: Engine, longest_tokens: float
-) -> float:
-    """Activation peak, MoE buffers and memory outside the allocator, bytes per accelerator."""
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """What an engine keeps for itself on one accelerator, bytes."""
+
+    activations: float
+    """Peak of the profiling pass: logits of all sequences, or activations of a prompt; at least the engine's floor."""
+    experts: float
+    """Buffers of a mixture of experts."""
+    non_torch: float
+    """Contexts and communication buffers outside the allocator."""
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.activations + self.experts + self.non_torch
+
+
+def overhead_of(
+    config: EngineConfig,
+    model: LlmModel,
+    accelerator: Accelerator,
+    engine: Engine,
+    longest_tokens: float,
+    precision: Precision | None = None,
+) -> Overhead:
+    """Activation peak, MoE buffers and memory outside the allocator, bytes per accelerator.
+
+        activations = max(c·max_num_seqs·vocab·4 B, minimum)        where prompts are chunked
+        activations = max(c′·max_num_seqs·vocab·4 B, c·… + tokens·(6·intermediate/TP + 4·hidden))     where they are not
+
+    A model computed in 32 bit (`precision`) keeps its logits once more at that width.
+    """
     row = overhead_row(engine)
     vocab = -(-model.shape.vocab // VOCAB_PADDING) * VOCAB_PADDING
-    logits = row.logits_factor * config.max_num_seqs * vocab * LOGIT_BYTES
+    one = config.max_num_seqs * vocab * LOGIT_BYTES
+    wider = max(0.0, precision.bytes_per_param - BYTES_16_BIT) / LOGIT_BYTES if precision else 0.0
+    peak = (row.logits_factor + wider) * one + activation_bytes(config, model, row, longest_tokens)
+    if row.unchunked_up_to_tokens and profiles_whole_prompt(config, row, longest_tokens):
+        peak = max(peak, row.unchunked_logits_factor * one)
     moe = row.moe_gib if model.shape.experts else 0.0
-    non_torch = non_torch_gib(config, accelerator, row)
-    peak = max(logits + activation_bytes(config, model, row, longest_tokens), row.minimum_gib * GIB)
-    return peak + (moe + non_torch) * GIB
+    return Overhead(max(peak, row.minimum_gib * GIB), moe * GIB, non_torch_gib(config, accelerator, row) * GIB)
 
 
 def weights_in_host(accelerator: Accelerator) -> bool:
@@ -224,11 +269,14 @@ def memory_fit(
     """
     usable = config.gpu_memory_utilization * accelerator.memory_gib_visible * GIB
     weights = weights_bytes_per_rank(config, model, precision)
-    overhead = overhead_bytes(config, model, accelerator, engine, longest_context_tokens)
+    overhead = overhead_of(config, model, accelerator, engine, longest_context_tokens, precision).total
     kv = kv_bytes(config, model, kv_precision)
     resident = 0.0 if weights_in_host(accelerator) else weights
     pool = usable - resident - overhead
     fixed = kv.fixed(longest_context_tokens)
+    row = overhead_row(engine)
+    chunk = float(config.max_num_batched_tokens) if row.admits_chunk else 0.0
+    admission = max(fixed, kv.admission(longest_context_tokens, chunk, row.admitted_states))
     if kv.growing_per_token:
         tokens = max(0.0, pool - fixed) / kv.growing_per_token
     else:
@@ -241,6 +289,7 @@ def memory_fit(
         kv_bytes_per_token_per_gpu=kv.growing_per_token,
         state_bytes_per_request_per_gpu=fixed,
         kv_cache_tokens=tokens * config.attention_data_parallel,
+        admission_bytes_per_request_per_gpu=admission,
     )
 
 
@@ -257,8 +306,9 @@ def fits(memory: MemoryFit, longest_context_tokens: float) -> bool:
 
 
 def needed_bytes(memory: MemoryFit, context_tokens: float) -> float:
-    """Cache of one request of a length on one rank, bytes."""
-    return context_tokens * memory.kv_bytes_per_token_per_gpu + memory.state_bytes_per_request_per_gpu
+    """Cache that must be free on one rank to admit a request of a length, bytes."""
+    fixed = max(memory.state_bytes_per_request_per_gpu, memory.admission_bytes_per_request_per_gpu)
+    return context_tokens * memory.kv_bytes_per_token_per_gpu + fixed
 
 
 def memory_checks(

@@ -198,7 +198,8 @@ def _width_splits(config: EngineConfig, model: LlmModel, precision: Precision) -
                     needed=f"multiple of {block}",
                     had=share,
                     unit="columns per rank",
-                    detail=f"{width} {name} columns over {ranks} ranks are {share:g}, no multiple of {block}",
+                    detail=f"{width} {name} columns over {ranks} ranks are {share:g}, no "
+                    + (f"multiple of {block}" if block > 1 else "whole number"),
                 )
             )
     return checks

@@ -74,6 +74,8 @@ class MemoryFit(Frozen):
     """Fixed part: sliding windows at their full width and recurrent state."""
     kv_cache_tokens: float
     """Tokens of growing cache that the pool of one replica holds with one request's fixed part taken off."""
+    admission_bytes_per_request_per_gpu: float = 0.0
+    """Fixed part that must be free before a request is admitted, where that is more than it holds while it decodes."""
 
 
 class CapacityRow(Frozen):
