@@ -25,13 +25,27 @@ class Binding(Frozen):
     """One sentence for a person."""
 
 
+class FlipSide(Frozen):
+    """The cheapest plan just beside a flip, solved and verified."""
+
+    value: float
+    """Of the input, in the flip's unit."""
+    usd_per_month: float
+    plan: str
+    """What is bought and called."""
+    utilization: float | None = None
+    """Mean share of the replicas' time that is busy; None without machines."""
+
+
 class Flip(Frozen):
     """A break-even: the value of something at which another choice becomes the cheaper one."""
 
     what: str
     """`api_volume`: the smallest volume at which an all-API bill equals the self-hosted one (machines come whole, so
-    above it either may be the cheaper one); `api_price`: the API price at which both bills are equal today."""
+    above it either may be the cheaper one); `api_price`: the API price at which both bills are equal today. Under
+    `--explain full` also `price`, `volume`, `utilization`: where the kind of the cheapest plan changes."""
     service: str
+    """Empty: all services together."""
     at: float | None
     """None: no value flips the choice."""
     unit: str
@@ -40,6 +54,35 @@ class Flip(Frozen):
     usd_per_month_at: float | None = None
     """Both bills at the break-even."""
     text: str
+    input: str | None = None
+    """The offer, API or figure that is moved; None: a closed form."""
+    factor: float | None = None
+    """at ÷ now."""
+    sides: tuple[FlipSide, ...] = ()
+    """The plans solved on today's side and on the other."""
+    verified: bool = False
+    """Whether both sides were solved."""
+
+
+class Sensitivity(Frozen):
+    """One bar of the tornado: what the cheapest plan costs when an input is lower or higher."""
+
+    input: str
+    what: str
+    """price | volume | utilization."""
+    unit: str
+    now: float
+    low: float
+    high: float
+    usd_per_month_low: float | None
+    """Cost of the cheapest plan at `low`; None: not solved in time, or none."""
+    usd_per_month_high: float | None
+    usd_per_month_now: float
+    swing_usd_per_month: float
+    """Largest of the three costs − the smallest."""
+    other_plan_low: str | None = None
+    """What is bought instead, where the kind of plan changes; None: it does not."""
+    other_plan_high: str | None = None
 
 
 class Risk(Frozen):
@@ -89,6 +132,54 @@ class RulePrice(Frozen):
     text: str
 
 
+class CurvePoint(Frozen):
+    """One volume: all by API, machines only, and the best of both."""
+
+    factor: float
+    """Multiple of today's volume."""
+    tokens_per_month: float
+    all_api_usd_per_month: float | None
+    """None: no API serves all of it."""
+    machines_usd_per_month: float | None
+    """None: machines cannot serve it, or not found in time."""
+    machines: str | None
+    """What is bought then."""
+    utilization: float | None
+    """Mean share of the replicas' time that is busy, machines only."""
+    best_usd_per_month: float | None
+    best_api_share: float | None
+    """Share of requests that the best plan sends to APIs."""
+
+
+class Crossover(Frozen):
+    """The smallest volume at which machines alone cost no more than the API alone."""
+
+    factor: float
+    tokens_per_month: float
+    usd_per_month: float
+    """Both bills."""
+    machines: str
+    """What is bought there."""
+    utilization: float | None
+    """Mean share of the replicas' time that is busy there."""
+    below: CurvePoint
+    """Solved just below, where the API is cheaper."""
+    above: CurvePoint
+    """Solved just above."""
+
+
+class VolumeCurve(Frozen):
+    """API against machines over volume."""
+
+    schema_version: Literal["1"] = "1"
+    name: str = ""
+    tokens_per_month_now: float
+    points: tuple[CurvePoint, ...]
+    """By volume."""
+    crossover: Crossover | None
+    """None: at no volume, or not found in time."""
+
+
 class Explanation(Frozen):
     """Why a plan looks as it does."""
 
@@ -96,6 +187,8 @@ class Explanation(Frozen):
     rule_prices: tuple[RulePrice, ...] = ()
     """Of the problem, so with the first plan only; the dearest first. Empty without `--explain full`."""
     flips: tuple[Flip, ...] = ()
+    tornado: tuple[Sensitivity, ...] = ()
+    """The inputs that matter, the widest swing first; with the first plan only, under `--explain full`."""
     risks: tuple[Risk, ...] = ()
     headroom: tuple[HeadroomProduct, ...] = ()
 

@@ -9,12 +9,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from planner.explain.binding import SENTENCES
-from planner.explain.types import Binding, HeadroomProduct
+from planner.explain.types import Binding, HeadroomProduct, Sensitivity
 from planner.report.flat import mean_rate
 from planner.report.layout import FittedTable, section, table_of
 from planner.report.numbers import percent, quantity, usd
 from planner.report.types import ApiView, PlanView, PurchaseView, Result
 from planner.report.words import changes, parallelism, place, pool_of, quarters_of, running, slice_names, span
+from planner.units import MILLION
 
 MOST_PLACES = 3
 """Places shown of a limit that binds in several."""
@@ -151,13 +152,37 @@ def _explanation(plan: PlanView, names: Mapping[str, str]) -> list[RenderableTyp
     for title, lines in (
         ("What binds", _binding(e.binding, names)),
         ("What rules cost", [p.text for p in e.rule_prices]),
-        ("Break-even", [f"{f.service}: {f.text}" for f in e.flips]),
+        ("Break-even", [f"{f.service}: {f.text}" for f in e.flips if not f.verified]),
+        ("What would change the plan (solved on both sides)", [f.text for f in e.flips if f.verified]),
+        ("What the cost hangs on", sensitivity_lines(e.tornado)),
         ("Margins", margin_lines(e.headroom)),
         ("Risks", risk_lines(plan)),
     ):
         if lines:
             parts += [section(title, lines, "·"), ""]
     return parts
+
+
+def sensitivity_lines(bars: Iterable[Sensitivity]) -> list[str]:
+    """One line per bar of the tornado: the bill on both sides, and where the plan becomes another."""
+    lines = []
+    for b in bars:
+        sides = []
+        for value, cost, other in (
+            (b.low, b.usd_per_month_low, b.other_plan_low), (b.high, b.usd_per_month_high, b.other_plan_high),
+        ):  # fmt: skip
+            money = "no plan found" if cost is None else f"{usd(cost)} USD/month"
+            sides.append(f"{_figure(value, b.unit)} → {money}" + (f" ({other})" if other else ""))
+        name = b.input if b.what == "price" else b.input.replace("_", " ")
+        lines.append(f"{name}, today {_figure(b.now, b.unit)}: {'; '.join(sides)}")
+    return lines
+
+
+def _figure(value: float, unit: str) -> str:
+    """Tokens in millions, shares in percent."""
+    if unit == "tokens/month":
+        return f"{quantity(value / MILLION)} M {unit}"
+    return percent(value) if unit == "of a replica" else f"{quantity(value)} {unit}"
 
 
 def risk_lines(plan: PlanView) -> list[str]:

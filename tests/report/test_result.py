@@ -53,7 +53,9 @@ def test_contract_names_are_all_there() -> None:
         "workload", "api", "provider", "mean_req_per_s_by_slice", "peak_req_per_s_by_slice", "usd_per_month",
         "countries", "operator_jurisdiction", "confidence",
     }  # fmt: skip
-    assert set(plan["explanation"]) == {"binding", "rule_prices", "flips", "risks", "headroom"}
+    assert set(plan["explanation"]) == {
+        "binding", "rule_prices", "flips", "tornado", "risks", "headroom",
+    }  # fmt: skip
     assert set(tree["rejected"][0]) >= {"what", "checks", "count"}
     assert set(tree["rejected"][0]["checks"][0]) >= {"check", "kind", "needed", "had", "unit"}
     assert set(tree["baselines"][0]) == {"name", "cost", "failures"}
