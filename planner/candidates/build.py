@@ -49,7 +49,7 @@ def build_problem(
     rejected: list[Rejected] = list(rejected_offers)
     candidates: list[Candidate] = []
     apis: list[ApiCandidate] = []
-    configs = HostConfigs(catalog, spec.measured)
+    configs = HostConfigs(catalog, spec.measured_rows)
     regional, zoned = AllowedPools(anywhere, spec, catalog), AllowedPools(apart, spec, catalog)
     for service in demand.services:
         say(f"candidates of {service.id}")
@@ -87,7 +87,7 @@ def _remembered(
         return service_candidates(service, allowed, configs, spec, catalog)
     places = tuple((p.id, configs.host(p), p.country, options) for p, options in allowed)
     policy = (spec.policy.headroom, spec.policy.estimators, spec.policy.max_configurations is None)
-    key = (service, places, policy, spec.measured)
+    key = (service, places, policy, spec.measured_rows)
     if key not in memo:
         memo[key] = service_candidates(service, allowed, configs, spec, catalog)
     return memo[key]
@@ -221,7 +221,7 @@ def _assessed(
         catalog,
         headroom=spec.policy.headroom,
         batch=service.kind == WorkloadKind.BATCH,
-        measured=spec.measured,
+        measured=spec.measured_rows,
         estimators=spec.policy.estimators,
     ):
         if isinstance(answer, Refusal):

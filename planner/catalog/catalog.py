@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from typing import Protocol, TypeVar
@@ -13,6 +14,7 @@ from planner.base import COUNTRY_ALIASES, KnownNames
 from planner.catalog.types import (
     Accelerator,
     ApiOffer,
+    BenchmarkPoint,
     CountryGroup,
     Engine,
     InstanceType,
@@ -114,6 +116,8 @@ class Catalog:
     price_paths: tuple[PricePath, ...] = ()
     price_date: date | None = None
     """The day of the prices; None: `as_of`."""
+    benchmarks: tuple[BenchmarkPoint, ...] = ()
+    """What a user measured; no table, but what `planner calibrate` read from benchmark files."""
 
     @cached_property
     def _accelerators(self) -> Mapping[str, Accelerator]:
@@ -157,6 +161,15 @@ class Catalog:
         if row is None:
             raise UnknownName(kind, name, tuple(index[n].id for n in nearest(name, index)))
         return row
+
+    def with_benchmarks(self, points: Iterable[BenchmarkPoint]) -> Catalog:
+        """This catalog with further measured points; its digest is of both."""
+        added = tuple(points)
+        if not added:
+            return self
+        text = "\n".join((self.sha256, *(p.model_dump_json() for p in added)))
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return replace(self, benchmarks=(*self.benchmarks, *added), sha256=digest)
 
     def accelerator(self, name: str) -> Accelerator:
         """The row of an accelerator id or alias. Raises UnknownName."""

@@ -407,3 +407,40 @@ class CountryGroup(Row):
     id: str
     """EU, EEA, …"""
     countries: tuple[str, ...]
+
+
+class BenchmarkPoint(Frozen):
+    """A point that a user measured, of one replica; names are the catalog's. It corrects estimates, it is no capacity.
+
+    At least one of `tpot_ms` and `req_per_s` is given.
+    """
+
+    model: str
+    precision: str
+    kv_precision: str = "bf16"
+    engine: str
+    engine_version: str | None = None
+    """None: the version that plans assume."""
+    accelerator: str
+    tensor_parallel: Annotated[int, Field(ge=1)] = 1
+    pipeline_parallel: Annotated[int, Field(ge=1)] = 1
+    expert_parallel: Annotated[int, Field(ge=1)] = 1
+    attention_data_parallel: Annotated[int, Field(ge=1)] = 1
+    max_num_seqs: Annotated[int, Field(ge=1)] = 256
+    max_num_batched_tokens: Annotated[int, Field(ge=1)] = 8192
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
+    kind: Literal["online", "static_batch", "offline_throughput", "single_stream"] = "online"
+    input_tokens: NonNegative
+    output_tokens: Annotated[float, Field(ge=1)]
+    concurrency: Annotated[float, Field(ge=1)] | None = None
+    """Requests in flight on the replica; None: as many as fit."""
+    tpot_ms: Positive | None = None
+    """Median gap after the first token."""
+    ttft_ms: Positive | None = None
+    """Median."""
+    req_per_s: Positive | None = None
+    """Of this replica."""
+    source: str
+    """File and place in it."""
+    on: str | None = None
+    """When it was measured, as the file says it."""

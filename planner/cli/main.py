@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "predict": "Predict throughput, TTFT and TPOT of a configuration at a load.",
     "fit": "Say whether a model fits, what it holds, what limits it and what to change.",
     "breakeven": "API against machines over volume: a curve, a table, and where they cross.",
+    "calibrate": "Turn benchmark files into a calibration of the estimates.",
     "import": "Turn another planner's problem into a spec.",
     "catalog": "List, show and check what can be bought.",
     "schema": "Print the JSON Schema of a spec (for editors) or of a result.",

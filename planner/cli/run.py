@@ -95,6 +95,10 @@ def load(path: str, catalog: str | None = None) -> Loaded:
         faults = [replace(f, path=where) if catalog and f.path == "catalog.path" else f for f in e.faults]
         raise InputError(locate(document, faults)) from None
     spec = resolve_spec(document, rows.known_names())
+    if spec.measured_files:
+        from planner.predict.spec_files import read_measured_files
+
+        spec, rows = read_measured_files(spec, rows, document.base_dir)
     if not (rows.offers or rows.apis or spec.fleet.owned):
         help_ = "give offers or APIs in a catalog overlay, or machines of your own in fleet.owned"
         raise InputError([Fault("C103", "the catalog holds nothing that can be bought", document.path, help=help_)])

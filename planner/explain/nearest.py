@@ -51,7 +51,7 @@ def _all_hosts(catalog: Catalog) -> Iterable[Host]:
 
 def _smallest(service: Service, hosts: Iterable[Host], spec: Spec, catalog: Catalog) -> Fit | None:
     """Of what fits into memory the configuration with the best quality, then the least memory altogether."""
-    runnable, _ = HostConfigs(catalog, spec.measured).of(service, hosts)
+    runnable, _ = HostConfigs(catalog, spec.measured_rows).of(service, hosts)
     ranked: list[tuple[tuple[float, float, str, str], Fit]] = []
     for config in {c.id: c for configs in runnable.values() for c in configs}.values():
         memory = _memory(service, config, catalog)

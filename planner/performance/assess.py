@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import NormalDist
 
 from planner.base import Check
 from planner.catalog.catalog import Catalog
+from planner.performance.calibration import NOTHING_MEASURED
 from planner.performance.cases import Case, Job, open_case
 from planner.performance.coefficients import (
     Times,
@@ -18,7 +21,8 @@ from planner.performance.coefficients import (
     ttft_row,
 )
 from planner.performance.measured import MeasuredKind
-from planner.performance.parameters import PerformanceParameters, load_parameters
+from planner.performance.parameters import ErrorModel, PerformanceParameters, load_parameters
+from planner.performance.residuals import calibration_of
 from planner.performance.support import rule_book
 from planner.performance.times import predict_times
 from planner.performance.types import (
@@ -35,6 +39,8 @@ from planner.units import GIB
 
 LOW_CONCURRENCY = 4.0
 """Fewer longest requests than this in the cache are flagged: "starts" is not "serves" (FACTS §1)."""
+BAND_Z = NormalDist().inv_cdf(0.9)
+"""Half of an 80 % interval in standard deviations."""
 MEASURED_ROWS = frozenset({MeasuredKind.CAPACITY, MeasuredKind.RATES})
 
 
@@ -73,14 +79,16 @@ def assess_many(
     """
     if not loads:
         raise ValueError("no request classes to assess")
+    parameters = parameters or load_parameters()
     job = Job(
         loads=tuple(loads),
         catalog=catalog,
         target=1.0 if batch else headroom.target_utilization,
         estimate_quantile=headroom.estimate_quantile,
         estimators=frozenset(estimators),
-        parameters=parameters or load_parameters(),
+        parameters=parameters,
         rules=rule_book(catalog.support),
+        calibration=calibration_of(catalog, parameters) if Estimator.MEASURED in estimators else NOTHING_MEASURED,
     )
     cases = [open_case(job, config, measured) for config in configs]
     predict_times(job, [c for c in cases if c.needs_times])
@@ -179,13 +187,25 @@ def _capability(
         prefill_s=tuple(times.prefill_s[r] if r in inside else 0.0 for r in range(len(loads))),
         idle_iteration_s=_idle_s(case, times, served),
         memory=case.memory,
-        provenance=Provenance.ANALYTIC if analytic else Provenance.MEASURED,
-        error_band=(error.low, error.high) if analytic else (1.0, 1.0),
+        provenance=_provenance(case) if analytic else Provenance.MEASURED,
+        error_band=_band(case, error) if analytic else (1.0, 1.0),
         time_factor=case.time_factor if analytic else 1.0,
         headroom=_headroom(job, case, rows, analytic),
         flags=_flags(job, case, loads, served),
         refused_classes=tuple((loads[r].id, tuple(class_checks[r])) for r in sorted(class_checks)),
     )
+
+
+def _provenance(case: Case) -> Provenance:
+    return Provenance.CALIBRATED if case.calibrated else Provenance.ANALYTIC
+
+
+def _band(case: Case, error: ErrorModel) -> tuple[float, float]:
+    """80 % interval of true ÷ estimated time."""
+    if not case.calibrated:
+        return error.low, error.high
+    half = BAND_Z * case.sigma_log
+    return math.exp(-half), math.exp(half)
 
 
 def _rows(

@@ -11,6 +11,7 @@ from planner.base import Check, CheckKind
 from planner.catalog.catalog import Catalog
 from planner.catalog.types import LlmModel
 from planner.performance.analytic import Setup
+from planner.performance.calibration import NOTHING_MEASURED, At, Calibration, Corrector
 from planner.performance.coefficients import Times
 from planner.performance.measured import MeasuredKind, kind_of, row_for_class, speaks_for
 from planner.performance.memory import memory_checks, memory_fit
@@ -35,6 +36,8 @@ class Job:
     estimators: frozenset[Estimator]
     parameters: PerformanceParameters
     rules: RuleBook
+    calibration: Calibration = NOTHING_MEASURED
+    """What benchmarks say of the estimates."""
 
     @property
     def trusts_estimates(self) -> bool:
@@ -51,6 +54,14 @@ class Case:
     memory: MemoryFit
     longest_tokens: int
     time_factor: float
+    """Chosen quantile of the estimate's error; of a calibrated one, the largest of any class."""
+    time_factors: list[float]
+    """[class] what predicted times are multiplied by: quantile and calibration."""
+    first_token_factors: list[float]
+    """[class] the same of prefills."""
+    sigma_log: float
+    """Standard deviation of ln(true/estimated)."""
+    calibrated: bool = False
     checks: list[Check] = field(default_factory=list)
     class_checks: dict[int, list[Check]] = field(default_factory=dict)
     times: Times | None = None
@@ -104,7 +115,10 @@ def open_case(job: Job, config: EngineConfig, measured: Sequence[Measured]) -> C
         config, setup.model, setup.accelerator, setup.engine, setup.precision, setup.kv_precision, longest
     )
     sigma = job.parameters.error_of(setup.accelerator.id).sigma_log
-    case = Case(setup, rows, memory, longest, math.exp(NormalDist().inv_cdf(job.estimate_quantile) * sigma))
+    z = NormalDist().inv_cdf(job.estimate_quantile)
+    plain = [math.exp(z * sigma)] * len(rows)
+    case = Case(setup, rows, memory, longest, plain[0], plain, plain, sigma)
+    _calibrate(job, case, z)
     for r, row in enumerate(rows):
         if checks := _class_checks(job, job.loads[r], row):
             case.class_checks[r] = checks
@@ -112,6 +126,31 @@ def open_case(job: Job, config: EngineConfig, measured: Sequence[Measured]) -> C
         case.checks += memory_checks(memory, setup.accelerator, longest, config.accelerators)
         case.checks += _context_checks(job.loads, setup.model)
     return case
+
+
+def _calibrate(job: Job, case: Case, z: float) -> None:
+    """Correct the factors of a configuration whose model, accelerator and engine were measured together."""
+    config = case.setup.config
+    subject = (config.model, config.accelerator, config.engine)
+    known = job.calibration.step.get(subject)
+    if known is None:
+        return
+    step, sigma = _factors(known, job.loads, config)
+    first = job.calibration.first_token.get(subject)
+    case.sigma_log = max(sigma)
+    case.time_factor = math.exp(z * case.sigma_log)
+    case.time_factors = [f * math.exp(z * s) for f, s in zip(step, sigma, strict=True)]
+    case.first_token_factors = case.time_factors
+    if first is not None:
+        factors, errors = _factors(first, job.loads, config)
+        case.first_token_factors = [f * math.exp(z * s) for f, s in zip(factors, errors, strict=True)]
+    case.calibrated = True
+
+
+def _factors(known: Corrector, loads: Sequence[RequestLoad], config: EngineConfig) -> tuple[list[float], list[float]]:
+    """(factor, what is left to err) by class, at the concurrency that was measured."""
+    found = known.correct([At(config.id, known.concurrency, x.input_tokens, x.output_tokens) for x in loads])
+    return found.factor.tolist(), found.sigma_log.tolist()
 
 
 def _proved_to_run(case: Case) -> bool:

@@ -56,9 +56,9 @@ class Loads:
     pool: Array
     """KV pool of an attention rank, bytes; 0 or less: not known to hold anything, one request is assumed."""
     step_scale: Array
-    """Calibration: measured ÷ predicted time per output token (1 where nothing was measured)."""
+    """Calibration: true ÷ predicted time per output token, prefills of others included (1: nothing was measured)."""
     prefill_scale: Array
-    """Calibration of prefill times."""
+    """Calibration of first tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +119,12 @@ def room(c: Columns, x: Loads) -> Array:
 
 
 def _prefill(c: Columns, p: Fitted, x: Loads) -> Prefill:
-    found = analytic.prefill_s(c, p, x.input, np.zeros_like(x.input))
-    return Prefill(found.work_s * x.prefill_scale, found.latency_s * x.prefill_scale)
+    return analytic.prefill_s(c, p, x.input, np.zeros_like(x.input))
 
 
 def _tpot(c: Columns, p: Fitted, x: Loads, batch: Array, prefill: Prefill) -> Array:
     """TPOT with so many running, each replaced by a new one when it ends."""
-    step = analytic.step_s(c, p, batch, _context(x)) * x.step_scale
+    step = analytic.step_s(c, p, batch, _context(x))
     result: Array = step + p.interference * batch / np.maximum(x.output, 1.0) * prefill.work_s
     return result
 
@@ -136,13 +135,25 @@ def _finish(x: Loads, ttft: Array, tpot: Array, rate: Array, running: Array) -> 
 
 
 def _online(c: Columns, p: Fitted, x: Loads) -> PointTimes:
-    closed, poisson, is_open = _closed(c, p, x), _open(c, p, x), np.isfinite(x.rate)
+    closed, poisson, is_open = _corrected(x, _closed(c, p, x)), _open(c, p, x), np.isfinite(x.rate)
     return PointTimes(
         ttft_s=np.where(is_open, poisson.ttft_s, closed.ttft_s),
         tpot_s=np.where(is_open, poisson.tpot_s, closed.tpot_s),
         req_per_s=np.where(is_open, poisson.req_per_s, closed.req_per_s),
         running=np.where(is_open, poisson.running, closed.running),
         overloaded=is_open & poisson.overloaded,
+    )
+
+
+def _corrected(x: Loads, found: PointTimes) -> PointTimes:
+    """With the calibration's factors; the rate falls as the time that a request takes rises."""
+    gaps = np.maximum(x.output - 1.0, 0.0)
+    decode = np.where(gaps > 0, gaps * np.nan_to_num(found.tpot_s), 0.0)
+    first = np.nan_to_num(found.ttft_s)
+    before, after = first + decode, first * x.prefill_scale + decode * x.step_scale
+    rate = found.req_per_s * np.where(after > 0, before / np.where(after > 0, after, 1.0), 1.0)
+    return PointTimes(
+        found.ttft_s * x.prefill_scale, found.tpot_s * x.step_scale, rate, found.running, found.overloaded
     )
 
 
@@ -155,7 +166,7 @@ def _closed(c: Columns, p: Fitted, x: Loads) -> PointTimes:
     users = np.maximum(np.where(np.isfinite(x.concurrency), x.concurrency, most), 1.0)
     running = np.minimum(users, most)
     tpot = _tpot(c, p, x, running, prefill)
-    step = analytic.step_s(c, p, running, _context(x)) * x.step_scale
+    step = analytic.step_s(c, p, running, _context(x))
     gaps = np.maximum(x.output - 1.0, 0.0)
     alone = prefill.latency_s + step
     # the queue of prefill work that the other users bring, at the rate that comes out without it
@@ -171,24 +182,25 @@ def _closed(c: Columns, p: Fitted, x: Loads) -> PointTimes:
 def _open(c: Columns, p: Fitted, x: Loads) -> PointTimes:
     """A Poisson rate: the TPOT that sustains it, M/G/1 waiting for the prefill; what is too much is said."""
     prefill, most = _prefill(c, p, x), room(c, x)
+    latency = prefill.latency_s * x.prefill_scale
     gaps = np.maximum(x.output - 1.0, 0.0)
-    full = most / (prefill.latency_s + gaps * _tpot(c, p, x, most, prefill) + LEAST)
+    full = most / (latency + gaps * _tpot(c, p, x, most, prefill) * x.step_scale + LEAST)
     capacity = np.minimum(full, FULL / np.maximum(prefill.work_s, LEAST))
     asked = np.where(np.isfinite(x.rate), x.rate, 0.0)
     rate = np.minimum(asked, capacity)
     low, high = np.zeros_like(most), most
     for _ in range(ROUNDS):
         middle = 0.5 * (low + high)
-        held = rate * (gaps * _tpot(c, p, x, np.maximum(middle, 1.0), prefill) + prefill.latency_s)
+        held = rate * (gaps * _tpot(c, p, x, np.maximum(middle, 1.0), prefill) * x.step_scale + latency)
         low, high = np.where(held > middle, middle, low), np.where(held > middle, high, middle)
     running = np.maximum(high, 1.0)
     # between requests nobody decodes: the batch seen by a request is at least itself
     tpot = _tpot_at_rate(c, p, x, running, rate, prefill)
     busy = np.minimum(rate * prefill.work_s, FULL)
-    wait = busy / (1.0 - busy) / 2.0 * prefill.work_s
+    wait = busy / (1.0 - busy) / 2.0 * prefill.work_s * x.prefill_scale
     step = analytic.step_s(c, p, running, _context(x)) * x.step_scale
     over = asked > capacity * (1.0 + 1e-9)
-    found = _finish(x, np.where(over, np.nan, prefill.latency_s + step + wait), tpot, rate, running)
+    found = _finish(x, np.where(over, np.nan, latency + step + wait), tpot, rate, running)
     return PointTimes(found.ttft_s, found.tpot_s, found.req_per_s, found.running, over)
 
 
@@ -205,11 +217,11 @@ def _static(c: Columns, p: Fitted, x: Loads) -> PointTimes:
     batch = np.maximum(np.where(np.isfinite(x.concurrency), x.concurrency, room(c, x)), 1.0)
     running = np.minimum(batch, room(c, x))
     prefill = _prefill(c, p, x)
-    step = analytic.step_s(c, p, running, _context(x)) * x.step_scale
+    step = analytic.step_s(c, p, running, _context(x))
     gaps = np.maximum(x.output - 1.0, 0.0)
     first = prefill.latency_s + np.maximum(running - 1.0, 0.0) * prefill.work_s
     total = first + gaps * step
-    return _finish(x, first, step, running / total, running)
+    return _corrected(x, _finish(x, first, step, running / total, running))
 
 
 def _offline(c: Columns, p: Fitted, x: Loads) -> PointTimes:
@@ -218,17 +230,23 @@ def _offline(c: Columns, p: Fitted, x: Loads) -> PointTimes:
     sent = np.where(np.isfinite(x.concurrency), np.maximum(x.concurrency, 1.0), most)
     gaps = np.maximum(x.output - 1.0, 0.0)
     prefill = _prefill(c, p, x)
-    last = prefill.latency_s + gaps * analytic.step_s(c, p, np.minimum(sent, most), _context(x)) * x.step_scale
+    last = prefill.latency_s + gaps * analytic.step_s(c, p, np.minimum(sent, most), _context(x))
     wave = last + np.maximum(np.minimum(sent, most) - 1.0, 0.0) * prefill.work_s
     steady = np.maximum(sent - most, 0.0) / np.maximum(forever.req_per_s, LEAST)
     rate = np.where(np.isfinite(x.concurrency), sent / (steady + wave), forever.req_per_s)
     ttft = np.where(np.isfinite(x.concurrency), forever.ttft_s, np.nan)
-    return _finish(x, ttft, forever.tpot_s, rate, np.minimum(sent, most))
+    return _corrected(x, _finish(x, ttft, forever.tpot_s, rate, np.minimum(sent, most)))
 
 
 def _single(c: Columns, p: Fitted, x: Loads) -> PointTimes:
     """One request at a time; `req_per_s` is that of its tokens, the first one's wait apart."""
     one = np.ones_like(x.input)
-    tpot = analytic.step_s(c, p, one, _context(x)) * x.step_scale
+    tpot = analytic.step_s(c, p, one, _context(x))
     ttft = _prefill(c, p, x).latency_s + tpot
-    return _finish(x, ttft, tpot, 1.0 / (np.maximum(x.output, 1.0) * tpot), one)
+    return PointTimes(
+        ttft * x.prefill_scale,
+        np.where(x.output > 1, tpot * x.step_scale, np.nan),
+        1.0 / (np.maximum(x.output, 1.0) * tpot * x.step_scale),
+        one,
+        np.zeros(one.shape, dtype=np.bool_),
+    )

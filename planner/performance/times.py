@@ -67,7 +67,8 @@ def _joint(x: Inputs, own: Array, tightest: Array, rate_alone: Array, tpot_alone
 def _gather(job: Job, cases: Sequence[Case]) -> Inputs:
     loads, fitted = job.loads, job.parameters.fitted
     columns = analytic.build_columns([c.setup for c in cases], job.parameters)
-    factor = np.array([[c.time_factor] for c in cases])
+    factor = np.array([c.time_factors for c in cases])
+    first_factor = np.array([c.first_token_factors for c in cases])
     context = _classes(x.input_tokens + x.output_tokens / 2.0 for x in loads)
     new = _classes(max(x.input_tokens - x.cached_input_tokens, 1.0) for x in loads)
     idle, work = _figures(job, cases)
@@ -86,8 +87,8 @@ def _gather(job: Job, cases: Sequence[Case]) -> Inputs:
         seats=seats,
         pool=pool,
         request=_request_bytes(cases, context),
-        work=prefill.work_s * factor * carried,
-        first_token=prefill.latency_s * factor * carried,
+        work=prefill.work_s * first_factor * carried,
+        first_token=prefill.latency_s * first_factor * carried,
         chunk_share=new / columns.token_budget * carried,
         ttft=_classes(np.inf if x.ttft_limit_s is None else x.ttft_limit_s - x.rtt_s for x in loads),
         tail=_classes(tail_factor(x) for x in loads),

@@ -12,6 +12,8 @@ from planner.base import Check, Frozen
 class Provenance(StrEnum):
     MEASURED = "measured"
     SILICON = "silicon"
+    CALIBRATED = "calibrated"
+    """Analytic, corrected by benchmarks of the same model, accelerator and engine."""
     ANALYTIC = "analytic"
 
 

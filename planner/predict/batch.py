@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.performance import analytic
-from planner.performance.calibration import NOTHING_MEASURED, Calibration, Scale
+from planner.performance.calibration import NOTHING_MEASURED, At, Calibration, Subject
 from planner.performance.parameters import PerformanceParameters
-from planner.performance.points import Loads, predict_points
+from planner.performance.points import Loads, PointTimes, predict_points
 from planner.predict.types import Configured, Prediction
 from planner.units import MS_PER_S
 
@@ -51,31 +51,32 @@ def predict_many(
     """
     if not loads:
         return []
-    scales = [calibration.scale(p.setup.model.id, p.setup.accelerator.id, p.setup.engine.id) for p in places]
     rows = np.asarray(which, dtype=np.intp)
     columns = analytic.take(analytic.build_columns([p.setup for p in places], parameters), rows)
-    replicas = _of(places, rows, lambda i: float(places[i].replicas))
+    kinds = np.array([p.kind for p in places])[rows]
+    replicas = _of(places, rows, lambda p: float(p.replicas))
     asked = np.array([[x.input_tokens, x.output_tokens, x.concurrency, x.rate] for x in loads], dtype=np.float64)
-    found = predict_points(
-        columns,
-        parameters.fitted,
-        np.array([p.kind for p in places])[rows],
-        Loads(
-            input=asked[:, 0:1],
-            output=asked[:, 1:2],
-            concurrency=np.maximum(asked[:, 2:3] / replicas, 1.0),
-            rate=asked[:, 3:4] / replicas,
-            seats=_of(places, rows, lambda i: places[i].seats),
-            pool=_of(places, rows, lambda i: places[i].pool_bytes),
-            step_scale=_of(places, rows, lambda i: 1.0 if (s := scales[i]) is None else s.step),
-            prefill_scale=_of(places, rows, lambda i: 1.0 if (s := scales[i]) is None else s.prefill),
-        ),
+    one = np.ones((len(loads), 1))
+    load = Loads(
+        input=asked[:, 0:1],
+        output=asked[:, 1:2],
+        concurrency=np.maximum(asked[:, 2:3] / replicas, 1.0),
+        rate=asked[:, 3:4] / replicas,
+        seats=_of(places, rows, lambda p: p.seats),
+        pool=_of(places, rows, lambda p: p.pool_bytes),
+        step_scale=one,
+        prefill_scale=one,
     )
+    found = predict_points(columns, parameters.fitted, kinds, load)
+    corrected = _corrections(places, which, found, load, calibration)
+    if corrected is not None:
+        load = replace(load, step_scale=corrected.step, prefill_scale=corrected.first_token)
+        found = predict_points(columns, parameters.fitted, kinds, load)
     # with fewer requests at once than replicas, some of the replicas idle
     busy = np.minimum(replicas, np.where(np.isfinite(asked[:, 3:4]), replicas, asked[:, 2:3]))
     rate = (found.req_per_s * busy).ravel().tolist()
-    said = [_provenance(p, s) for p, s in zip(places, scales, strict=True)]
-    bands = [_band(p, s, parameters) for p, s in zip(places, scales, strict=True)]
+    said = [_provenance(p, calibration) for p in places]
+    bands = _bands(places, which, corrected, parameters)
     ttft, tpot = (found.ttft_s * MS_PER_S).ravel().tolist(), (found.tpot_s * MS_PER_S).ravel().tolist()
     over = found.overloaded.ravel().tolist()
     return [
@@ -86,7 +87,7 @@ def predict_many(
             ttft_ms=None if math.isnan(ttft[i]) else ttft[i],
             tpot_ms=None if math.isnan(tpot[i]) else tpot[i],
             provenance=said[k] + (OVERLOADED if over[i] else ""),
-            error_band=bands[k],
+            error_band=bands[i],
         )
         for i, (k, x) in enumerate(zip(which, loads, strict=True))
     ]
@@ -95,21 +96,77 @@ def predict_many(
 OVERLOADED = "; the rate is more than it takes: rates are at full load"
 
 
-def _of(places: Sequence[Configured], rows: NDArray[np.intp], value: Callable[[int], float]) -> Array:
+def _of(places: Sequence[Configured], rows: NDArray[np.intp], value: Callable[[Configured], float]) -> Array:
     """A number of each place, as a column by point."""
-    result: Array = np.array([value(i) for i in range(len(places))], dtype=np.float64)[rows][:, None]
+    result: Array = np.array([value(p) for p in places], dtype=np.float64)[rows][:, None]
     return result
 
 
-def _provenance(place: Configured, scale: Scale | None) -> str:
-    """`analytic (engine vllm; 2 replicas)`."""
-    head = "analytic" if scale is None else f"calibrated by {scale.points} point{'s' if scale.points > 1 else ''}"
+def _subject(place: Configured) -> Subject:
+    return place.setup.model.id, place.setup.accelerator.id, place.setup.engine.id
+
+
+@dataclass(frozen=True, slots=True)
+class _Corrected:
+    """Factors on time by point, and what is left to err (NaN: as without a calibration)."""
+
+    step: Array
+    first_token: Array
+    sigma_log: list[float]
+
+
+def _corrections(
+    places: Sequence[Configured], which: Sequence[int], found: PointTimes, load: Loads, calibration: Calibration
+) -> _Corrected | None:
+    """What the calibration says of every point; None where it says nothing of any."""
+    if not calibration:
+        return None
+    groups: dict[Subject, list[int]] = {}
+    for i, k in enumerate(which):
+        if (subject := _subject(places[k])) in calibration.step or subject in calibration.first_token:
+            groups.setdefault(subject, []).append(i)
+    if not groups:
+        return None
+    step, first, sigma = np.ones_like(load.input), np.ones_like(load.input), np.full(len(which), np.nan)
+    for subject, rows in groups.items():
+        at = [
+            At(
+                places[which[i]].setup.config.id,
+                float(found.running[i, 0]),
+                float(load.input[i, 0]),
+                float(load.output[i, 0]),
+            )
+            for i in rows
+        ]
+        if (corrector := calibration.step.get(subject)) is not None:
+            known = corrector.correct(at)
+            step[rows, 0] = first[rows, 0] = known.factor
+            sigma[rows] = known.sigma_log
+        if (corrector := calibration.first_token.get(subject)) is not None:
+            first[rows, 0] = corrector.correct(at).factor
+    return _Corrected(step, first, sigma.tolist())
+
+
+def _provenance(place: Configured, calibration: Calibration) -> str:
+    """`analytic (engine vllm; 2 replicas)`, or `calibrated by 2 points (…)`."""
+    known = [x for x in (calibration.step, calibration.first_token) if _subject(place) in x]
+    points = max((x[_subject(place)].points for x in known), default=0)
+    head = f"calibrated by {points} point{'s' if points > 1 else ''}" if points else "analytic"
     return head + (f" ({'; '.join(place.inferred)})" if place.inferred else "")
 
 
-def _band(place: Configured, scale: Scale | None, parameters: PerformanceParameters) -> tuple[float, float]:
-    """80 % interval of true ÷ predicted time."""
-    error = parameters.error_of(place.setup.accelerator.id)
-    if scale is None:
-        return error.low, error.high
-    return math.exp(-BAND_Z * scale.sigma_log), math.exp(BAND_Z * scale.sigma_log)
+def _bands(
+    places: Sequence[Configured],
+    which: Sequence[int],
+    corrected: _Corrected | None,
+    parameters: PerformanceParameters,
+) -> list[tuple[float, float]]:
+    """80 % intervals of true ÷ predicted time, by point."""
+    errors = [parameters.error_of(p.setup.accelerator.id) for p in places]
+    plain = [(e.low, e.high) for e in errors]
+    if corrected is None:
+        return [plain[k] for k in which]
+    return [
+        plain[k] if math.isnan(s) else (math.exp(-BAND_Z * s), math.exp(BAND_Z * s))
+        for k, s in zip(which, corrected.sigma_log, strict=True)
+    ]

@@ -1,84 +1,100 @@
-"""Calibrations on disk: what `planner calibrate` writes, YAML or JSON."""
+"""Calibrations on disk: the points that `planner calibrate` read, in the catalog's names, YAML or JSON.
+
+Measurements are kept, not factors: what they say of an estimate is computed when they are used, so that a calibration
+stays true when the estimates get better.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from planner.catalog.catalog import Catalog, UnknownName
+from planner.catalog.types import BenchmarkPoint
 from planner.errors import BENCHMARK_CODES, Fault, InputError
-from planner.performance.calibration import Calibration
+from planner.predict.formats.detect import read_bytes
 
 VERSION = 1
-HEAD = "# What your own benchmarks say of the estimates, written by `planner calibrate`.\n"
-MOST_BYTES = 20_000_000
+KEY = "planner_calibration"
+HEAD = "# Measured points that correct planner's estimates, written by `planner calibrate`.\n"
 
 
-def read_calibrations(files: Iterable[str]) -> Calibration:
-    """All files together; a later file's scale replaces an earlier one's. Raises InputError (B106)."""
-    found = Calibration()
-    for file in files:
-        found = found.with_scales(read_calibration(file).scales)
-    return found
+def with_calibrations(catalog: Catalog, files: Iterable[str]) -> Catalog:
+    """The catalog with the points of calibration files. Raises InputError (B101, B102, B106)."""
+    points = [p for file in files for p in read_calibration(read_bytes(file), file, catalog)]
+    return catalog.with_benchmarks(points)
 
 
-def read_calibration(file: str) -> Calibration:
-    """One file. Raises InputError (B101, B106)."""
-    try:
-        data = Path(file).read_bytes()
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InputError([Fault("B101", f"cannot read {file}: {why}", help=BENCHMARK_CODES["B101"].help)]) from error
-    tree = parse_yaml(data, file)
-    if not is_calibration(tree):
-        raise _refusal(file, "the file is no calibration: it has no `planner_calibration`")
-    body = {k: v for k, v in tree.items() if k != "planner_calibration"}
-    if tree["planner_calibration"] != VERSION:
-        raise _refusal(file, f"calibrations of version {tree['planner_calibration']} are not known")
-    try:
-        return Calibration.model_validate(body)
-    except ValidationError as error:
-        faults = []
-        for e in error.errors():
-            path = ".".join(str(p) for p in e["loc"])
-            faults.append(Fault("B106", f"{path}: {e['msg']}", file=file, help=BENCHMARK_CODES["B106"].help))
-        raise InputError(faults) from None
+def read_calibration(data: bytes, file: str, catalog: Catalog) -> list[BenchmarkPoint]:
+    """The points of one file, their names known to the catalog. Raises InputError (B102, B106)."""
+    tree = _tree(data, file)
+    if not isinstance(tree, dict) or KEY not in tree:
+        raise _refusal(file, [f"the file is no calibration: it has no `{KEY}`"])
+    if tree[KEY] != VERSION:
+        raise _refusal(file, [f"calibrations of version {str(tree[KEY])[:20]} are not known"])
+    rows, unknown = tree.get("points"), sorted(str(k) for k in tree.keys() - {KEY, "points"})
+    if not isinstance(rows, list) or not rows:
+        raise _refusal(file, ["points must be a list of measured points"])
+    problems = [f"unknown field {k}" for k in unknown]
+    points = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            point = BenchmarkPoint.model_validate(row)
+            _check(point, catalog)
+            points.append(point)
+        except ValidationError as error:
+            problems += [f"point {number}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        except (UnknownName, ValueError) as error:
+            problems.append(f"point {number}: {error}")
+    if problems:
+        raise _refusal(file, problems)
+    return points
 
 
-def is_calibration(tree: object) -> bool:
-    """Whether a parsed file says that it is one."""
-    return isinstance(tree, dict) and "planner_calibration" in tree
+def _check(point: BenchmarkPoint, catalog: Catalog) -> None:
+    """Names are the catalog's, and something was measured. Raises UnknownName or ValueError."""
+    catalog.model(point.model)
+    catalog.accelerator(point.accelerator)
+    catalog.engine(point.engine)
+    catalog.precision(point.precision)
+    if catalog.precision(point.kv_precision).kv_bytes is None:
+        raise ValueError(f"{point.kv_precision} is no precision of a KV cache")
+    if point.tpot_ms is None and point.req_per_s is None:
+        raise ValueError("needs tpot_ms or req_per_s")
 
 
-def parse_yaml(data: bytes, file: str) -> Any:
+def is_calibration(data: bytes) -> bool:
+    """Whether a file says that it is one."""
+    return KEY.encode() in data[:1000]
+
+
+def _tree(data: bytes, file: str) -> Any:
     """The value of a YAML or JSON file. Raises InputError (B102)."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    if len(data) > MOST_BYTES:
-        raise InputError([Fault("B102", f"{file} has more than {MOST_BYTES // 1_000_000} MB", file=file)])
     try:
         return YAML(typ="safe", pure=True).load(data.decode("utf-8-sig"))
     except (YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1
         why = " ".join(str(getattr(error, "problem", None) or error).split())[:200]
-        raise InputError(
-            [Fault("B102", f"the file is neither YAML nor JSON: {why}", file=file, line=line,
-                   help=BENCHMARK_CODES["B102"].help)]
-        ) from error  # fmt: skip
+        message, help_ = f"the file is neither YAML nor JSON: {why}", BENCHMARK_CODES["B102"].help
+        raise InputError([Fault("B102", message, file=file, line=line, help=help_)]) from error
 
 
-def calibration_text(calibration: Calibration, as_json: bool) -> str:
-    """The file of a calibration."""
-    tree = {"planner_calibration": VERSION, **calibration.model_dump(mode="json", exclude_none=True)}
+def calibration_text(points: Sequence[BenchmarkPoint], as_json: bool) -> str:
+    """The file of some points."""
+    rows = [p.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for p in points]
+    tree = {KEY: VERSION, "points": rows}
     if as_json:
         import json
 
-        return json.dumps(tree, indent=2) + "\n"
+        return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
     from ruamel.yaml import YAML
 
     yaml = YAML()
@@ -88,5 +104,11 @@ def calibration_text(calibration: Calibration, as_json: bool) -> str:
     return HEAD + out.getvalue()
 
 
-def _refusal(file: str, message: str) -> InputError:
-    return InputError([Fault("B106", message, file=file, help=BENCHMARK_CODES["B106"].help)])
+def _refusal(file: str, messages: Sequence[str]) -> InputError:
+    help_ = BENCHMARK_CODES["B106"].help
+    return InputError([Fault("B106", m, file=file, help=help_) for m in messages])
+
+
+def file_name(path: str, base: Path | None = None) -> str:
+    """A path relative to a folder, as it is opened."""
+    return str((base or Path()) / path) if path != "-" else path

@@ -9,8 +9,9 @@ from planner.catalog.catalog import Catalog, UnknownName
 from planner.catalog.types import Accelerator, Engine, LlmModel, Precision
 from planner.performance.analytic import Setup
 from planner.performance.cases import make_setup
-from planner.performance.memory import LARGE_MEMORY_GB, memory_fit
+from planner.performance.memory import LARGE_MEMORY_GB
 from planner.performance.points import LoadKind
+from planner.performance.residuals import pool_bytes
 from planner.performance.support import engine_checks, parallelism_checks
 from planner.performance.types import EngineConfig
 from planner.predict.names import NamedEngine, NameFinder, is_unstated
@@ -24,7 +25,6 @@ NODE = 8
 """Accelerators that tensor parallelism spans where nothing is stated."""
 COMFORT = 0.15
 """Share of the usable memory that inferred layouts leave for the cache."""
-NEGLIGIBLE_CONTEXT = 2048.0
 SEATS_AT_FULL_LOAD = 2048
 UTILIZATION = 0.9
 
@@ -138,7 +138,8 @@ class Configurator:
         shape = setup.model.shape
         group = gpus // pp
         whole = gpus % pp == 0 and group % tp == 0 and 1 < group <= LARGEST_GROUP
-        if shape.experts and group > tp and whole and (ep or group) > tp:
+        latent = any(g.kind in {"mla", "compressed"} for g in shape.kv)
+        if shape.experts and group > tp and whole and (ep > tp if ep else latent):
             experts = group if shape.experts % group == 0 else 1
             notes.append(f"attention data parallel {group // tp}")
             degrees = {"tensor_parallel": group, "attention_data_parallel": group // tp, "expert_parallel": experts}
@@ -173,15 +174,6 @@ class Configurator:
             if pool_bytes(trial) > COMFORT * usable:
                 return degree
         return degrees[-1]
-
-
-def pool_bytes(setup: Setup) -> float:
-    """KV pool of an attention rank, bytes; negative where the weights do not fit."""
-    fit = memory_fit(
-        setup.config, setup.model, setup.accelerator, setup.engine, setup.precision, setup.kv_precision,
-        NEGLIGIBLE_CONTEXT,
-    )  # fmt: skip
-    return fit.kv_pool_gib_per_gpu * GIB
 
 
 def _seats(place: Place, engine: Engine, accelerator: Accelerator, kind: str) -> int:

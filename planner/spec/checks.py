@@ -303,8 +303,6 @@ def check_providers(reading: Reading) -> None:
 
 def check_measured(reading: Reading) -> None:
     """Exactly one of the three kinds of measurement, complete."""
-    if reading.given("file"):
-        return
     kinds = (
         ("prefill_tok_per_s", "decode_tok_per_s"),
         ("capacity_req_per_s",),
@@ -401,6 +399,8 @@ def _check_measured_twice(reading: Reading) -> None:
         return
     first: dict[tuple[object, ...], tuple[Measured, int]] = {}
     for row, item in zip(rows, node.items, strict=True):
+        if not isinstance(row, Measured):
+            continue
         subject = (row.model, row.accelerator, row.tensor_parallel, row.pipeline_parallel, row.precision, row.engine)
         key = (*subject, row.class_, row.capacity_req_per_s is None, row.idle_iteration_ms is None)
         known, line = first.setdefault(key, (row, item.place.line))

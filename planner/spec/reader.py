@@ -108,8 +108,6 @@ class Reader:
     """Run on every mapping of a type, after its fields."""
     unsupported: Mapping[type[Frozen], Mapping[str, Check]] = field(default_factory=lambda: MappingProxyType({}))
     """Keys of a type that are part of the format but of no type: each has a rule that refuses or accepts it."""
-    stand_ins: Mapping[type[Frozen], str] = field(default_factory=lambda: MappingProxyType({}))
-    """Key of a type that stands for its required fields."""
     homes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Key → the mapping that it belongs to, for keys that are in the wrong one."""
     faults: list[Fault] = field(default_factory=list)
@@ -256,9 +254,7 @@ class Reader:
         before = self.noted
         reading = Reading(self, node, owner, what, {})
         self.read_fields(shape.model, reading)
-        stand_in = self.stand_ins.get(shape.model)
-        complete = stand_in is not None and node.get(stand_in) is not None
-        missing = [f for k, f in fields_of(shape.model).items() if f.required and node.get(k) is None and not complete]
+        missing = [f for k, f in fields_of(shape.model).items() if f.required and node.get(k) is None]
         said = [f for f in missing if not reading.meant(f.key)]
         if said:
             hint = said[0].description if len(said) == 1 else None
@@ -334,6 +330,9 @@ _ITEMS: Mapping[str, str] = MappingProxyType(
 def _pick(shape: Either, node: Node) -> Shape | None:
     """The option that a node's kind points to."""
     if isinstance(node, MappingNode):
+        records = [o for o in shape.options if isinstance(o, Record)]
+        if len(records) > 1:
+            return next((o for o in records if _complete(o, node)), records[-1])
         wanted: tuple[type, ...] = (Record, Fragment)
     elif isinstance(node, SequenceNode):
         wanted = (Listing,)
@@ -343,6 +342,11 @@ def _pick(shape: Either, node: Node) -> Shape | None:
                 return option
         wanted = (Number, Text, Choice, Day)
     return next((o for o in shape.options if isinstance(o, wanted)), None)
+
+
+def _complete(shape: Record, node: MappingNode) -> bool:
+    """Whether a mapping has every field that a type requires."""
+    return all(node.get(k) is not None for k, f in fields_of(shape.model).items() if f.required)
 
 
 def _out_of(shape: Number, value: float) -> str | None:

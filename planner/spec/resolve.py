@@ -15,7 +15,7 @@ from planner.spec.nodes import Mapping as MappingNode
 from planner.spec.nodes import Sequence as SequenceNode
 from planner.spec.reader import Reader, Reading
 from planner.spec.shapes import fields_of, record
-from planner.spec.support import STAND_INS, UNSUPPORTED_KEYS
+from planner.spec.support import UNSUPPORTED_KEYS
 from planner.spec.types import Policy, Purchase, Resilience, Slo, Sovereignty, Spec, Traffic, Workload
 
 _SLO = tuple(
@@ -57,7 +57,7 @@ def resolve_spec(doc: SpecDocument, names: KnownNames) -> Spec:
     `defaults` are merged below each workload: mappings key by key, anything else is replaced; null takes a default
     away. Raises InputError with all faults in file order (S110, S2xx, S3xx, S401).
     """
-    reader = Reader(doc.path, doc.lines, names, CHECKS, UNSUPPORTED_KEYS, STAND_INS, HOMES)
+    reader = Reader(doc.path, doc.lines, names, CHECKS, UNSUPPORTED_KEYS, HOMES)
     root = _with_workloads(doc.root, reader)
     found = reader.read(record(Spec), root, _top(doc.root), "a workload file")
     faults = _in_order((*doc.faults, *reader.faults))

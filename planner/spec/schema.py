@@ -21,7 +21,7 @@ from planner.spec.shapes import (
     Text,
     fields_of,
 )
-from planner.spec.support import STAND_INS, UNSUPPORTED_KEYS
+from planner.spec.support import UNSUPPORTED_KEYS
 from planner.spec.types import Spec, Workload
 
 JsonSchema = dict[str, object]
@@ -62,9 +62,7 @@ def _define(model: type[Frozen], definitions: dict[str, JsonSchema]) -> None:
     """Put the schema of a type, and of all it refers to, among the definitions."""
     if model.__name__ not in definitions:
         definitions[model.__name__] = {}  # holds the place while it is made
-        found = _object(_properties(model, definitions), [] if model in STAND_INS else _required(model))
-        if model in STAND_INS:
-            found["anyOf"] = [{"required": _required(model)}, {"required": [STAND_INS[model]]}]
+        found = _object(_properties(model, definitions), _required(model))
         notes: JsonSchema = {"description": " ".join(model.__doc__.split())} if model.__doc__ else {}
         definitions[model.__name__] = {**notes, **found}
 

@@ -15,7 +15,6 @@ from planner.spec.reader import Check, Reading
 from planner.spec.types import (
     Estimator,
     Fleet,
-    Measured,
     SpareDomain,
     Spec,
     Traffic,
@@ -75,18 +74,12 @@ UNSUPPORTED_KEYS: Mapping[type[Frozen], Mapping[str, Check]] = MappingProxyType(
         Fleet: {
             "baseline": _key("baseline", _never, "comparing with an earlier plan is", "leave it out"),
         },
-        Measured: {
-            "file": _key("file", _never, "reading a benchmark's file is", "write the measured rates into the row"),
-        },
         Spec: {
             "scenarios": _key("scenarios", _is_empty, "scenarios are", "write [], or leave it out"),
         },
     }
 )
 """Keys of the format that no type has yet, each with the rule that refuses it."""
-
-STAND_INS: Mapping[type[Frozen], str] = MappingProxyType({Measured: "file"})
-"""A benchmark's file says what its row does not."""
 
 
 MOST_INSTANCES_LOST = 4

@@ -557,6 +557,40 @@ class Measured(Frozen):
     """Where the figure is from."""
 
 
+class MeasuredFile(Frozen):
+    """A benchmark's output, a calibration, or a CSV of measured rows; the other fields say what the file does not.
+
+    A benchmark is a point: it corrects the estimates of its model, accelerator and engine, and is no capacity.
+    """
+
+    file: str
+    """Path of the file, relative to this one."""
+    model: ModelName | None = None
+    """Model that was measured. Default: the file's."""
+    accelerator: AcceleratorName | None = None
+    """Accelerator that it ran on. Default: the file's."""
+    num_gpus: Count | None = None
+    """Accelerators in all; more than the degrees need are further replicas. Default: the file's."""
+    tensor_parallel: Count | None = None
+    """Accelerators that share each layer. Default: the file's."""
+    pipeline_parallel: Count | None = None
+    """Groups of layers. Default: the file's, else 1."""
+    expert_parallel: Count | None = None
+    """Accelerators that share the experts. Default: the file's, else what the model needs."""
+    precision: PrecisionName | None = None
+    """Precision of the weights. Default: the file's, else the model's native one."""
+    kv_precision: PrecisionName | None = None
+    """Precision of the KV cache. Default: bf16."""
+    engine: EngineName | None = None
+    """Engine that was measured. Default: the file's, else vllm."""
+    input_tokens: Tokens | None = None
+    """Mean prompt tokens of a request. Default: the file's."""
+    output_tokens: Tokens | None = None
+    """Mean generated tokens of a request. Default: the file's."""
+    concurrency: Annotated[float, Field(ge=1)] | None = None
+    """Requests in flight, on all accelerators together. Default: the file's."""
+
+
 class Spec(Frozen):
     """A workload file."""
 
@@ -574,5 +608,15 @@ class Spec(Frozen):
     """What is there today."""
     catalog: CatalogChoice = CatalogChoice()
     """What can be bought. Default: the catalog shipped with planner."""
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[MeasuredFile | Measured, ...] = ()
     """Measurements that are trusted before any estimate."""
+
+    @property
+    def measured_rows(self) -> tuple[Measured, ...]:
+        """The measurements that are written out."""
+        return tuple(m for m in self.measured if isinstance(m, Measured))
+
+    @property
+    def measured_files(self) -> tuple[MeasuredFile, ...]:
+        """Files of measurements that are still to be read."""
+        return tuple(m for m in self.measured if isinstance(m, MeasuredFile))

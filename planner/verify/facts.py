@@ -114,7 +114,7 @@ class Facts:
             tensor_parallel_domain=pool.tensor_parallel_domain,
             accelerators_per_instance=pool.accelerators,
             network_gb_per_s=pool.network_gb_per_s,
-            measured=self.spec.measured,
+            measured=self.spec.measured_rows,
             interconnect=interconnect,
         )
 
@@ -162,7 +162,7 @@ class Facts:
                 self.catalog,
                 headroom=self.spec.policy.headroom,
                 batch=service.kind is WorkloadKind.BATCH,
-                measured=self.spec.measured,
+                measured=self.spec.measured_rows,
                 estimators=self.spec.policy.estimators,
             )
         return self._assessed[key]

@@ -291,7 +291,6 @@ def test_what_is_missing_is_said(faults: Faults) -> None:
         ("policy: {estimators: [measured, silicon]}\n", 22),
         ("policy: {spot: {rework_fraction: 0.2}}\n", 34),
         ("fleet: {baseline: x.json}\n", 19),
-        ("measured: [{file: bench.json, accelerator: L4}]\n", 19),
         ("scenarios: [{name: x}]\n", 12),
     ],
 )

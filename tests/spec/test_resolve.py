@@ -238,5 +238,4 @@ def test_the_annotated_example_is_read_and_refused_only_where_not_supported(
         "kind",
         "preemptible",
         "baseline",
-        "file",
     }

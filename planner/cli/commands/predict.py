@@ -120,6 +120,8 @@ def predict(
     """  # fmt: skip
     from planner.catalog.load import load_catalog
     from planner.performance.parameters import load_parameters
+    from planner.performance.residuals import calibration_of
+    from planner.predict.calibration_file import with_calibrations
     from planner.predict.configure import Configurator
     from planner.predict.table import predict_table, read_table, table_text
 
@@ -134,8 +136,8 @@ def predict(
         _write_one(asked, calibrations, catalog, format_, output)
         return
     table = read_table(_read(csv_file), "standard input" if csv_file == "-" else csv_file)
-    configurator = Configurator(load_catalog(catalog))
-    found = predict_table(table, configurator, load_parameters(), _calibration(calibrations))
+    rows, parameters = with_calibrations(load_catalog(catalog), calibrations), load_parameters()
+    found = predict_table(table, Configurator(rows), parameters, calibration_of(rows, parameters))
     write_result(table_text(found), output)
     if found.failed:
         click.echo(
@@ -148,6 +150,8 @@ def _write_one(
 ) -> None:
     from planner.catalog.load import load_catalog
     from planner.performance.parameters import load_parameters
+    from planner.performance.residuals import calibration_of
+    from planner.predict.calibration_file import with_calibrations
     from planner.predict.configure import Configurator
     from planner.predict.single import predict_one
     from planner.report.predict import prediction_text
@@ -155,14 +159,9 @@ def _write_one(
     load = [k for k in ("concurrency", "rate", "batch") if asked[k] is not None]
     if len(load) > 1:
         raise click.UsageError(f"--{load[0]} and --{load[1]} exclude each other")
-    answer = predict_one(asked, Configurator(load_catalog(catalog)), load_parameters(), _calibration(calibrations))
+    rows, parameters = with_calibrations(load_catalog(catalog), calibrations), load_parameters()
+    answer = predict_one(asked, Configurator(rows), parameters, calibration_of(rows, parameters))
     write_result(prediction_text(answer, format_), output)
-
-
-def _calibration(files: tuple[str, ...]) -> Any:
-    from planner.predict.calibration_file import read_calibrations
-
-    return read_calibrations(files)
 
 
 def _read(file: str) -> bytes:

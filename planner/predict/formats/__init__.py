@@ -1,0 +1,1 @@
+"""Output files of benchmark tools → observations; one small importer per format, told apart by content."""
