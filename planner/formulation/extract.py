@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from planner.base import PurchaseOption
 from planner.candidates.types import ApiUse, Deployment, Plan, Purchase, Route
@@ -26,20 +26,40 @@ def extract_plan(m: Milp, s: Sets, values: Sequence[float], trim: bool = True) -
     confuse). Rates are recomputed so that Σ routed + Σ api is the demand exactly, not only within tolerance.
     """
     replicas = {place: list(counts) for place, counts in _replicas(m, s, values).items()}
+    api = {i: {t: _api_shares(m, s, i, t, values) for t in range(len(s.slices))} for i in range(len(s.services))}
+    return _assemble(s, replicas, api, _purchases(m, s, values), trim, (m, values))
+
+
+ApiRates = Mapping[int, Mapping[int, dict[tuple[int, str, int], float]]]
+"""[service][slice] (class, API, band) → rate [req/s]."""
+
+
+def assemble(
+    s: Sets, replicas: dict[Place, list[int]], api: ApiRates, purchases: tuple[Purchase, ...], trim: bool = True
+) -> Plan:
+    """The plan of covering services from replicas [slice] and API rates, routed like that of a programme."""
+    return _assemble(s, replicas, api, purchases, trim, None)
+
+
+def _assemble(
+    s: Sets, replicas: dict[Place, list[int]], api: ApiRates, purchases: tuple[Purchase, ...], trim: bool,
+    solved: tuple[Milp, Sequence[float]] | None,
+) -> Plan:  # fmt: skip
     routes: dict[Place, list[Route]] = defaultdict(list)
     api_routes: dict[tuple[str, str], list[Route]] = defaultdict(list)
     for i in range(len(s.services)):
         for t in range(len(s.slices)):
-            api = _api_shares(m, s, i, t, values)
-            if s.is_covering(i):
-                if trim and s.spare_count(i) == _spares_of_any_kind(s, i) and not s.survives(i):
-                    _trim(s, i, t, api, replicas)
-                _route_covering(s, i, t, api, replicas, routes)
+            taken = api.get(i, {}).get(t, {})
+            if s.is_covering(i) or solved is None:
+                online = not s.services[i].is_batch
+                if trim and online and s.spare_count(i) == _spares_of_any_kind(s, i) and not s.survives(i):
+                    _trim(s, i, t, taken, replicas)
+                _route_covering(s, i, t, taken, replicas, routes)
             else:
-                _route_classes(m, s, i, t, values, replicas, routes)
-            _route_api(s, i, t, api, api_routes)
+                _route_classes(solved[0], s, i, t, solved[1], replicas, routes)
+            _route_api(s, i, t, taken, api_routes)
     return Plan(
-        purchases=_purchases(m, s, values),
+        purchases=purchases,
         deployments=_deployments(s, replicas, routes),
         api=tuple(
             ApiUse(request_class=cls, api=api, routes=tuple(found)) for (cls, api), found in sorted(api_routes.items())

@@ -115,10 +115,75 @@ class Arrays:
         return worst
 
 
-def to_arrays(milp: Milp) -> Arrays:
+@dataclass(frozen=True, slots=True)
+class _Named:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Stands for a programme's variables or rows where only a name for a message is asked for."""
+
+    what: str
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> _Named:
+        return _Named(f"{self.what} {index}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """A programme that was built as arrays: minimised, without names. The engines take it like a `Milp`."""
+
+    arrays: Arrays
+    maximise: bool = False
+
+    @property
+    def variables(self) -> _Names:
+        return _Names("column", self.arrays.variables)
+
+    @property
+    def rows(self) -> _Names:
+        return _Names("row", self.arrays.rows)
+
+
+def sparse(
+    objective: Floats, entries: tuple[Ints, Ints, Floats], row_lower: Floats, row_upper: Floats, lower: Floats,
+    upper: Floats, integer: Bools,
+) -> Sparse:  # fmt: skip
+    """A minimised programme from (rows, columns, coefficients) in any order; zeros are dropped, no entry twice."""
+    import numpy as np
+
+    rows, columns, values = entries
+    kept = values != 0.0
+    rows, columns, values = rows[kept], columns[kept], values[kept]
+    order = np.lexsort((columns, rows))
+    return Sparse(
+        Arrays(
+            objective=np.asarray(objective, np.float64),
+            lower=np.asarray(lower, np.float64),
+            upper=np.asarray(upper, np.float64),
+            integer=np.asarray(integer, np.bool_),
+            row_of=rows[order].astype(np.int64),
+            column_of=columns[order].astype(np.int64),
+            coefficient=values[order].astype(np.float64),
+            row_lower=np.asarray(row_lower, np.float64),
+            row_upper=np.asarray(row_upper, np.float64),
+            maximise=False,
+            column_scale=np.ones(objective.size),
+        )
+    )
+
+
+def to_arrays(milp: Milp | Sparse) -> Arrays:
     """The programme as arrays, row-major; O(nonzeros), no expression objects."""
     import numpy as np
 
+    if isinstance(milp, Sparse):
+        return milp.arrays
     n, m = len(milp.variables), len(milp.rows)
     costs: Floats = np.zeros(n)
     for column, cost in milp.objective().items():
@@ -144,7 +209,7 @@ def to_arrays(milp: Milp) -> Arrays:
     )
 
 
-def check_numbers(milp: Milp, arrays: Arrays, engine: str) -> None:
+def check_numbers(milp: Milp | Sparse, arrays: Arrays, engine: str) -> None:
     """Refuse NaN, infinite coefficients, numbers beyond MAX_NUMBER and crossed bounds: SolverError names the place."""
     import numpy as np
 
@@ -188,7 +253,7 @@ def _centres(index: Ints, magnitude: Floats, count: int) -> tuple[Floats, Floats
     return np.sqrt(top) * np.sqrt(low), top / low
 
 
-def scale(milp: Milp, arrays: Arrays, engine: str) -> Arrays:
+def scale(milp: Milp | Sparse, arrays: Arrays, engine: str) -> Arrays:
     """Rows and objective scaled by powers of two to a geometric middle of 1; refuses a row that stays too wide.
 
     Continuous columns are scaled only where some row spreads over more than MAX_SPREAD; integer columns never.
@@ -264,8 +329,15 @@ def as_minimum(arrays: Arrays) -> Arrays:
     return replace(arrays, objective=-arrays.objective, objective_scale=-arrays.objective_scale, maximise=False)
 
 
-def trivially_infeasible(milp: Milp) -> str | None:
+def trivially_infeasible(milp: Milp | Sparse) -> str | None:
     """Name of a row without columns that excludes 0 (an engine's word for it would name nothing); else None."""
+    if isinstance(milp, Sparse):
+        import numpy as np
+
+        a = milp.arrays
+        empty = np.bincount(a.row_of, minlength=a.rows) == 0
+        wrong = np.flatnonzero(empty & ((a.row_lower > TOLERANCE) | (a.row_upper < -TOLERANCE)))
+        return milp.rows[int(wrong[0])].name if wrong.size else None
     for row in milp.rows:
         if not row.columns and not row.lower - TOLERANCE <= 0.0 <= row.upper + TOLERANCE:
             return row.name

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from planner.formulation.milp import Milp
-    from planner.solve.arrays import Arrays
+    from planner.solve.arrays import Arrays, Sparse
 
     Pipe = Connection[Any, Any]
 
@@ -133,7 +133,7 @@ class SolverChild:
 
     def solve(
         self,
-        milp: Milp,
+        milp: Milp | Sparse,
         options: SolveOptions,
         hint: Sequence[float] | None = None,
         progress: OnProgress | None = None,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.formulation.milp import Milp
+    from planner.solve.arrays import Sparse
 
     Floats = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ _STOPS = {"TIME": StopReason.TIME_LIMIT, "NODE": StopReason.NODE_LIMIT, "INTERRU
 class Interpreter:
     """One programme on its way through an engine: its arrays, its scaled arrays, and what replies about it mean."""
 
-    def __init__(self, milp: Milp, options: SolveOptions, hint: Sequence[float] | None = None) -> None:
+    def __init__(self, milp: Milp | Sparse, options: SolveOptions, hint: Sequence[float] | None = None) -> None:
         self.milp, self.options = milp, options
         self.arrays = to_arrays(milp)
         check_numbers(milp, self.arrays, options.engine)

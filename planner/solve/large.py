@@ -14,9 +14,12 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from planner.formulation.fleet_build import FleetMap
 from planner.formulation.milp import Milp
+from planner.solve.crew import Crew
 from planner.solve.decompose import decompose, solve_by_prices
 from planner.solve.engine import OnProgress, SolverChild
+from planner.solve.fleet import search
 from planner.solve.split import Split, split
 from planner.solve.types import Answer, Infeasible, Solved, SolveOptions, StopReason, Undecided
 
@@ -28,6 +31,8 @@ LEAST_FOR_PRICES_S = 8.0
 """In less time prices find nothing."""
 WHOLE_SHARE, PRICES_SHARE = 0.4, 0.7
 """Shares of the remaining time for the engine alone, and then for prices."""
+FLEET_SHARE = 0.9
+"""Share of the remaining time for a fleet's prices and slices."""
 RELAXED_SHARE, SLICES_SHARE = 0.3, 0.5
 """Shares of the remaining time for the relaxed programme, and then for the rounds of slices."""
 ROUNDS = 2
@@ -44,6 +49,8 @@ class Structure:
     instances: frozenset[int] = frozenset()
     shared: frozenset[int] = frozenset()
     """Instances of machines that several services use: with `linking` they tie services together."""
+    fleet: FleetMap | None = None
+    """The same programme as covering services over markets, where it is one."""
 
 
 class Clock:
@@ -73,9 +80,11 @@ def solve_programme(
     parts = split(milp)
     if parts.impossible is not None:
         return Infeasible(f"{parts.impossible} cannot hold within the bounds of its variables")
+    integers = sum(v.integer for v in milp.variables)
+    if structure is not None and structure.fleet is not None and integers >= MEDIUM and not milp.maximise:
+        return _solve_fleet(child, milp, options, structure.fleet, parts, clock, hint, progress)
     if len(parts.parts) > 1:
         return solve_parts(child, milp, parts, options, clock, hint)
-    integers = sum(v.integer for v in milp.variables)
     if structure is None or not structure.linking or integers < MEDIUM:
         return child.solve(milp, options, hint, progress)
     start: Answer
@@ -95,6 +104,40 @@ def solve_programme(
         return found
     rest = replace(options, time_limit_s=clock.left)
     return better(child.solve(milp, rest, found.values, progress), found, options, milp.maximise)
+
+
+def _solve_fleet(
+    child: SolverChild, milp: Milp, options: SolveOptions, fleet: FleetMap, parts: Split, clock: Clock,
+    hint: Sequence[float] | None, progress: OnProgress | None,
+) -> Answer:  # fmt: skip
+    """Covering services: the engine alone where that may do, then prices and slices, then the engine from there."""
+    found: Answer = Undecided(None, None, None, StopReason.TIME_LIMIT)
+    small = sum(v.integer for v in milp.variables) < LARGE
+    if small or hint is not None:
+        first = replace(options, time_limit_s=(WHOLE_SHARE if small else 0.1) * clock.left)
+        found = solve_parts(child, milp, parts, first, Clock(first.time_limit_s), hint)
+        if not isinstance(found, Undecided) or found.stop is StopReason.INTERRUPTED:
+            return found
+    if clock.left >= LEAST_FOR_PRICES_S / 2:
+        limits = replace(options, time_limit_s=FLEET_SHARE * clock.left)
+        with Crew(child) as crew:
+            answer = search(fleet.fleet, crew, limits, progress)
+        if answer.plan is not None:
+            fixed = fleet.values(milp, answer.plan)
+            values = _with_fixed(child, milp, fixed, options, Clock(max(clock.left, 1.0)), None)
+            if values is not None:
+                cost = milp.value(milp.objective(), values)
+                stop = answer.stop if answer.stop is StopReason.INTERRUPTED else StopReason.TIME_LIMIT
+                own = _answer(values, cost, min(answer.bound, cost), stop, options, False)
+                found = better(own, found, options, False)
+        elif math.isfinite(answer.bound):
+            found = better(Undecided(None, None, answer.bound, answer.stop), found, options, False)
+        if not isinstance(found, Undecided) or answer.stop is StopReason.INTERRUPTED:
+            return found
+    rest = replace(options, time_limit_s=clock.left)
+    start = None if isinstance(found, Infeasible) else found.values
+    last = solve_parts(child, milp, parts, rest, clock, start)
+    return better(last, found, options, False)
 
 
 def _by_prices(

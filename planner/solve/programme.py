@@ -25,6 +25,7 @@ from planner.formulation.axes import (
     without,
 )
 from planner.formulation.compile import Compiled, compile_milp
+from planner.formulation.fleet_build import FleetMap, build_fleet
 from planner.formulation.milp import Milp
 from planner.formulation.variables import group_name
 from planner.solve.large import Structure
@@ -84,7 +85,12 @@ class CompiledProgramme:
                 key = "spot" if variable.family == "spot" else str(variable.key[1])
                 if len(users[int(variable.key[0]), key]) > 1:
                     shared.append(column)
-        return Structure(frozenset(linking), frozenset(instances), frozenset(shared))
+        fleet = self._fleet if milp is self.milp else None
+        return Structure(frozenset(linking), frozenset(instances), frozenset(shared), fleet)
+
+    @cached_property
+    def _fleet(self) -> FleetMap | None:
+        return build_fleet(self.compiled.sets)
 
     def short_of(self, options: Collection[PurchaseOption]) -> tuple[str, ...]:
         """Request classes with demand that no candidate of `options` can serve."""

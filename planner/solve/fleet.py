@@ -1,0 +1,329 @@
+"""Fleets of covering services: prices, a certified bound, commitments, slices, and improvement around the best plan.
+
+prices       linear relaxation, then column generation in a box around the best prices     → bound, covers
+commitments  the master with whole commitments                                             → what is bought for long
+slices       one programme per slice with those fixed, side by side; then batch work       → a plan
+around       commitments of a few markets with the blocks that lean on them, slices again  → better plans
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from planner.errors import SolverError
+from planner.formulation.fleet import Fleet, FleetPlan, uncovered
+from planner.solve.around import Around, State, promising
+from planner.solve.crew import Crew
+from planner.solve.master import Master, Relaxed
+from planner.solve.pricing import Column, Prices, Pricing
+from planner.solve.relaxed import first_prices
+from planner.solve.types import Infeasible, Progress, SolveOptions, StopReason
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+LP_ENGINE = "glop"
+BOX, SHRINK, GROW, LEAST_BOX = 0.1, 0.9, 1.2, 0.002
+"""Half width of the box around the best prices, as a share of them; what a failure and a success make of it."""
+CLOSE = 2e-4
+"""Prices are good enough when no cover known can raise the bound by more than this share."""
+COARSE, FINE = 4_000, 30_000
+"""Cells of the capacity grid while prices are sought, and for the bound that is kept."""
+PRICE_SHARE, COMMIT_SHARE, SLICE_SHARE = 0.35, 0.15, 0.35
+"""Shares of the time that is left, in this order."""
+ROUNDS = 200
+SMALL = 1500
+"""So many items and options are solved as one programme."""
+ITEMS, BATCH_ITEMS = 12, 6
+"""Items per block and slice that a programme around a plan may use beside the known ones."""
+NEAR = 0.05
+"""Covers that are dearer than the best of their block by a larger share are left out of whole commitments."""
+STALL, STALLED = 10, 3e-4
+"""Prices are left when the last so many rounds raised the bound by less than this share."""
+
+
+@dataclass(frozen=True)
+class FleetAnswer:
+    """The best plan with its certified bound; `plan` None: none was found (or, with an infinite bound, none exists)."""
+
+    plan: FleetPlan | None
+    objective: float
+    bound: float
+    stop: StopReason
+    clocked: bool
+    """A clock ended some part: another run may differ."""
+
+
+@dataclass
+class FleetSearch:
+    """One search; `run` is called once."""
+
+    fleet: Fleet
+    crew: Crew
+    options: SolveOptions
+    progress: Callable[[Progress], None] | None = None
+    log: Callable[[str], None] | None = None
+    small: int = SMALL
+    bound: float = -math.inf
+    best: State | None = None
+    value: float = math.inf
+    clocked: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+    # -- what is known -----------------------------------------------------------------------------------------------
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        return max(0.0, self.started + self.options.time_limit_s - time.monotonic())
+
+    def closed(self) -> bool:
+        """Whether the asked gap is reached."""
+        gap = max(self.options.absolute_gap, self.options.relative_gap * abs(self.value))
+        return self.best is not None and self.value - self.bound <= gap
+
+    def say(self, what: str) -> None:
+        """A line for whoever follows the search."""
+        if self.log is not None:
+            self.log(f"{time.monotonic() - self.started:7.2f} s  {what}")
+        if self.progress is not None:
+            best = self.value if math.isfinite(self.value) else None
+            self.progress(Progress(best, self.bound if math.isfinite(self.bound) else None))
+
+    def raise_bound(self, bound: float) -> None:
+        """A certified bound."""
+        if bound > self.bound:
+            self.bound = bound
+
+    def take(self, state: State) -> bool:
+        """Keep a state if it is a plan and cheaper than the best one."""
+        value = state.cost(self.fleet, self.pricing)
+        if value >= self.value * (1 - 1e-9) or uncovered(self.fleet, state.plan(self.fleet, self.pricing)):
+            return False
+        self.best, self.value = state, value
+        return True
+
+    # -- the search --------------------------------------------------------------------------------------------------
+
+    def run(self) -> FleetAnswer:
+        """Search until the gap is closed or time is out; Ctrl-C returns what is known."""
+        stop = StopReason.TIME_LIMIT
+        self.crew.start()
+        self.pricing = Pricing(self.fleet, self.crew)
+        self.master = Master(self.pricing)
+        try:
+            if not self._whole() and self._prices():
+                self._plans()
+        except KeyboardInterrupt:
+            self.crew.kill()
+            stop = StopReason.INTERRUPTED
+        if self.best is None:
+            return FleetAnswer(None, math.inf, self.bound, stop, True)
+        bound = min(self.bound, self.value)
+        if self.closed():
+            done = self.value - bound <= max(self.options.absolute_gap, 1e-9 * abs(self.value))
+            stop = StopReason.OPTIMAL if done else StopReason.GAP
+        return FleetAnswer(self.best.plan(self.fleet, self.pricing), self.value, bound, stop, self.clocked)
+
+    def _whole(self) -> bool:
+        """A small fleet as one programme; whether that decided it."""
+        blocks = self.pricing.blocks
+        if not blocks:
+            self.raise_bound(0.0)
+            self.take(State({}, self.fleet.option_limit.astype("int64") * 0))
+            return True
+        items = {
+            b: [
+                (int(i), int(t))
+                for i in range(self.fleet.services[x.service].market.size)
+                for t in set(x.slices.tolist())
+            ]
+            for b, x in enumerate(blocks)
+        }
+        if sum(map(len, items.values())) + len(self.fleet.options) > self.small:
+            return False
+        nothing = State({}, self.fleet.option_limit.astype("int64") * 0)
+        around = Around(self.pricing, nothing, items, range(len(self.fleet.options)))
+        answer = self.crew.solve(
+            around.programme(), replace(self.options, time_limit_s=0.9 * self.left, engine="highs")
+        )
+        if isinstance(answer, Infeasible):
+            self.bound = math.inf
+            return True
+        if answer.bound is not None:
+            self.raise_bound(answer.bound)
+        if answer.values is not None:
+            self.take(around.taken(answer.values))
+        return self.closed()
+
+    # -- prices ------------------------------------------------------------------------------------------------------
+
+    def _prices(self) -> bool:
+        """Column generation inside a box around the best prices; False where nothing can cover a block."""
+        import numpy as np
+
+        budget = PRICE_SHARE * self.left
+        end = time.monotonic() + budget
+        start = first_prices(self.master, self.crew, LP_ENGINE, budget)
+        fleet, width = self.fleet, BOX
+        hourly = np.where(np.isfinite(fleet.hourly), fleet.hourly, 0.0)
+        self.prices = start or Prices(hourly, np.zeros((len(fleet.quotas), fleet.slices)))
+        value, columns = self.pricing.price(self.prices, COARSE)
+        if math.isinf(value):
+            self.bound = value
+            return False
+        self.master.add(columns)
+        self.raise_bound(value)
+        self.say(f"first prices: bound {value:.6g}")
+        history: list[float] = []
+        for number in range(ROUNDS):
+            if time.monotonic() > end:
+                self.clocked = True
+                break
+            middle = self.prices.accelerators
+            side = width * np.maximum(np.maximum(middle, middle.mean(axis=1, keepdims=True)), 0.02 * hourly)
+            answer = self.master.prices(
+                self.crew, LP_ENGINE, end - time.monotonic(), (np.maximum(middle - side, 0.0), middle + side)
+            )
+            if answer is None:
+                break
+            most, prices = answer.objective, answer.prices
+            value, columns = self.pricing.price(prices, COARSE)
+            new = self.master.add(columns)
+            if value > self.bound:
+                self.raise_bound(value)
+                self.prices = prices
+                width *= GROW
+            else:
+                width = max(width * SHRINK, LEAST_BOX)
+            self.say(f"prices {number}: box {width:.4f}, at most {most:.6g}, bound {self.bound:.6g}, {new} new covers")
+            history.append(self.bound)
+            stalled = len(history) > STALL and history[-1] - history[-1 - STALL] <= STALLED * abs(self.bound)
+            if most - self.bound <= CLOSE * abs(most) or (stalled and most - self.bound <= 10 * STALLED * abs(most)):
+                break
+        self.raise_bound(self.pricing.price(self.prices, FINE)[0])
+        return True
+
+    # -- plans -------------------------------------------------------------------------------------------------------
+
+    def _plans(self) -> None:
+        """Commitments, slices, batch work, then whatever time allows around the best plan."""
+        from planner.solve.improve import Improver
+
+        states = self._commitments()
+        improver = Improver(self)
+        for state in states[:1]:
+            improver.everything(state, SLICE_SHARE * self.left)
+        improver.improve()
+
+    def _commitments(self) -> list[State]:
+        """Starts: commitments whole by a programme and by a dive, with the heaviest cover of each block."""
+        near = self.master.with_columns(self.master.near(self.prices, NEAR))
+        self.say(f"{len(near.columns)} of {len(self.master.columns)} covers are near")
+        long = [int(o) for o in self.master.bought if len(self.fleet.options[int(o)].slices) > 1]
+        if not long:
+            answer = near.prices(self.crew, LP_ENGINE, self.left)
+            return [] if answer is None else self._started(near, [(answer.objective, answer.bought, answer.weights)])
+        seconds = max(COMMIT_SHARE * self.left, 0.2)
+        options = replace(self.options, time_limit_s=seconds, relative_gap=5e-4, engine="highs")
+        future = self.crew.begin(near.programme(whole=True), options)
+        dived = self._dive(near, long, seconds)
+        found = [] if dived is None else [(dived.objective, dived.bought, dived.weights)]
+        try:
+            whole = future.result()
+            if not isinstance(whole, Infeasible) and whole.values is not None:
+                found.append((whole.objective or 0.0, *near.read(whole.values)))
+        except SolverError as error:
+            self.say(f"commitments: {error}")
+        return self._started(near, found)
+
+    def _dive(self, near: Master, long: list[int], seconds: float) -> Relaxed | None:
+        """Commitments made whole a few at a time, the surest first, with the master solved again in between."""
+        fixed: dict[int, tuple[float, float]] = {}
+        end = time.monotonic() + seconds
+        answer = near.prices(self.crew, LP_ENGINE, seconds)
+        while answer is not None and time.monotonic() < end:
+            bought = answer.bought
+            # What stands at 0 stays free: it may take over from what is rounded down.
+            off = {o: abs(bought[o] - round(bought[o])) for o in long if o not in fixed and bought[o] > 1e-6}
+            order = sorted(off, key=lambda o: (off[o], o))
+            if not order:
+                break
+            few = max(1, sum(off[o] > 1e-6 for o in order) // 6)
+            for o in [o for o in order if off[o] <= 1e-6] + [o for o in order if off[o] > 1e-6][:few]:
+                fixed[o] = (float(round(bought[o])),) * 2
+            answer = near.prices(self.crew, LP_ENGINE, max(end - time.monotonic(), 0.1), fixed=fixed)
+        return answer
+
+    def _started(self, near: Master, answers: list[tuple[float, Floats, Floats]]) -> list[State]:
+        import numpy as np
+
+        states = []
+        for objective, bought, weights in sorted(answers, key=lambda a: a[0]):
+            whole = np.zeros(len(self.fleet.options), np.int64)
+            for o in self.master.bought.tolist():
+                if len(self.fleet.options[o].slices) > 1:
+                    whole[o] = round(float(bought[o]))
+            heaviest: dict[int, tuple[float, Column]] = {}
+            for column, weight in zip(near.columns, weights, strict=True):
+                if column.block not in heaviest or weight > heaviest[column.block][0] + 1e-9:
+                    heaviest[column.block] = (float(weight), column)
+            if len(heaviest) < len(self.pricing.blocks):
+                continue
+            state = topped_up(self.fleet, self.pricing, State({b: c for b, (_, c) in heaviest.items()}, whole))
+            self.take(state)
+            self.say(
+                f"commitments: {objective:.6g} with shares of covers, {state.cost(self.fleet, self.pricing):.6g} whole"
+            )
+            states.append(state)
+        return states
+
+
+def topped_up(fleet: Fleet, pricing: Pricing, state: State) -> State:
+    """The state with just as many hourly instances as its covers need beyond the commitments."""
+    import numpy as np
+
+    bought = state.bought.copy()
+    cheapest: dict[tuple[int, int], int] = {}
+    for o, option in enumerate(fleet.options):
+        if len(option.slices) == 1:
+            bought[o] = 0
+            cell = (option.market, option.slices[0])
+            if cell not in cheapest or option.cost < fleet.options[cheapest[cell]].cost:
+                cheapest[cell] = o
+    use, had = state.use(fleet, pricing), supply(fleet, bought)
+    for m, t in np.argwhere(use > had + 1e-9).tolist():
+        hourly = cheapest.get((m, t))
+        if hourly is not None:
+            bought[hourly] = math.ceil((use[m, t] - had[m, t]) / fleet.room[m] - 1e-9)
+    return State(state.columns, bought)
+
+
+def supply(fleet: Fleet, bought: Ints) -> Floats:
+    """[M, T] accelerators of what is bought."""
+    import numpy as np
+
+    had = np.zeros((fleet.markets, fleet.slices))
+    some = bought.nonzero()[0]
+    room = (bought[some] * fleet.room[fleet.option_market[some]])[:, None]
+    np.add.at(had, fleet.option_market[some], fleet.window[some] * room)
+    return had
+
+
+def search(
+    fleet: Fleet, crew: Crew, options: SolveOptions, progress: Callable[[Progress], None] | None = None,
+    log: Callable[[str], None] | None = None, small: int = SMALL,
+) -> FleetAnswer:  # fmt: skip
+    """Solve a fleet: see the module's docstring. Up to `small` items and options are one programme for the engine."""
+    return FleetSearch(fleet, crew, options, progress, log, small).run()
+
+
+__all__: Sequence[str] = ("Around", "FleetAnswer", "FleetSearch", "promising", "search", "supply", "topped_up")

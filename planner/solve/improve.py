@@ -1,0 +1,155 @@
+"""Plans around a plan: each slice with its commitments fixed, batch work, then commitments with what leans on them."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from planner.errors import SolverError
+from planner.solve.around import Around, State, promising
+from planner.solve.types import Answer, Infeasible, SolveOptions, StopReason, Undecided
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from planner.solve.fleet import FleetSearch
+    from planner.solve.pricing import Column
+
+    Ints = NDArray[np.int64]
+
+SLICE_GAP = 5e-4
+LEAST_S = 0.1
+NODES = 3000
+
+
+class Improver:
+    """The steps from one state to the next; every step starts from the state it is given."""
+
+    def __init__(self, search: FleetSearch) -> None:
+        self.search, self.fleet, self.pricing, self.crew = search, search.fleet, search.pricing, search.crew
+        self.random = random.Random(search.options.seed)
+        self.of_slice: dict[int, list[int]] = defaultdict(list)
+        self.batch: list[int] = []
+        for b, block in enumerate(self.pricing.blocks):
+            if block.slice is None:
+                self.batch.append(b)
+            else:
+                self.of_slice[block.slice].append(b)
+        self.hourly: dict[int, list[int]] = defaultdict(list)
+        self.long: list[int] = []
+        for o, option in enumerate(self.fleet.options):
+            if len(option.slices) == 1:
+                self.hourly[option.slices[0]].append(o)
+            else:
+                self.long.append(o)
+        self.known: dict[int, set[tuple[int, int]]] = defaultdict(set)
+        self._seen = 0
+
+    # -- helpers -----------------------------------------------------------------------------------------------------
+
+    def learn(self, columns: Iterable[Column] = ()) -> None:
+        """Items of covers that are known by now."""
+        self.search.master.add(list(columns))
+        for column in self.search.master.columns[self._seen :]:
+            self.known[column.block].update((i, t) for i, t, _ in column.replicas)
+        self._seen = len(self.search.master.columns)
+
+    def items(self, blocks: Collection[int], bought: Ints, most: int) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """Per block what its programme may use."""
+        from planner.solve.fleet import supply
+
+        had = supply(self.fleet, bought)
+        return {b: promising(self.pricing, self.search.prices, b, had, most, self.known[b]) for b in blocks}
+
+    def begin(self, around: Around, seconds: float, gap: float) -> Future[Answer]:
+        """Start an engine on a programme."""
+        options = SolveOptions(
+            time_limit_s=max(seconds, LEAST_S), relative_gap=gap, seed=self.search.options.seed, node_limit=NODES
+        )
+        return self.crew.begin(around.programme(), options, around.hint())
+
+    def finish(self, around: Around, future: Future[Answer]) -> State | None:
+        """The state that an engine found, if any."""
+        try:
+            answer = future.result()
+        except SolverError as error:
+            self.search.say(f"  {error}")
+            return None
+        if isinstance(answer, Infeasible) or answer.values is None:
+            return None
+        if isinstance(answer, Undecided) and answer.stop is StopReason.TIME_LIMIT:
+            self.search.clocked = True
+        return around.taken(answer.values)
+
+    # -- steps -------------------------------------------------------------------------------------------------------
+
+    def slices(self, state: State, chosen: Sequence[int], seconds: float, most: int, soft: bool) -> State:
+        """Each of the slices anew with the commitments as they are, side by side."""
+        end = time.monotonic() + seconds
+        started: list[tuple[Around, Future[Answer]]] = []
+        per = seconds * self.crew.size / max(1, len(chosen))
+        for t in chosen:
+            around = Around(self.pricing, state, self.items(self.of_slice[t], self._long_only(state), most),
+                            self.hourly[t], soft)  # fmt: skip
+            started.append((around, self.begin(around, per, SLICE_GAP)))
+        del end
+        columns, bought = dict(state.columns), state.bought.copy()
+        for around, future in started:
+            found = self.finish(around, future)
+            if found is not None:
+                for b in around.block_columns:
+                    columns[b] = found.columns[b]
+                for o in around.option_columns:
+                    bought[o] = found.bought[o]
+        new = State(columns, bought)
+        self.learn(new.columns.values())
+        return new
+
+    def _long_only(self, state: State) -> Ints:
+        import numpy as np
+
+        long = np.zeros_like(state.bought)
+        long[self.long] = state.bought[self.long]
+        return long
+
+    def batches(self, state: State, seconds: float, most: int, soft: bool = False) -> State:
+        """Batch work anew into what the rest leaves, with instances for single slices."""
+        if not self.batch:
+            return state
+        options = [o for found in self.hourly.values() for o in found]
+        around = Around(self.pricing, state, self.items(self.batch, self._long_only(state), most), options, soft)
+        return self.finish(around, self.begin(around, seconds, SLICE_GAP)) or state
+
+    def everything(self, state: State, seconds: float) -> None:
+        """All slices, then batch work; what comes out is taken if it is a plan."""
+        from planner.solve.fleet import BATCH_ITEMS, ITEMS
+
+        self.learn()
+        soft = bool(self.fleet.quotas)
+        share = 0.85 if self.batch else 1.0
+        state = self.slices(state, sorted(self.of_slice), share * seconds, ITEMS, soft)
+        self.search.take(state)
+        state = self.batches(state, (1 - share) * seconds, BATCH_ITEMS, soft)
+        self.search.take(state)
+        self.search.say(f"slices: {self.search.value:.6g}, bound {self.search.bound:.6g}")
+
+    # -- improvement -------------------------------------------------------------------------------------------------
+
+    def improve(self) -> None:
+        """Neighbourhoods in turn until the gap is closed or time is out."""
+        search = self.search
+        if search.best is None:
+            return
+        for number in itertools.count():
+            if search.closed() or search.left < 2 * LEAST_S:
+                break
+            before = search.value
+            self.everything(search.best, 0.5 * search.left)
+            if search.value >= before * (1 - 1e-5) and number:
+                break
