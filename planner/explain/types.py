@@ -132,6 +132,20 @@ class RulePrice(Frozen):
     text: str
 
 
+class ForcedPlan(Frozen):
+    """The cheapest plan found in which something that was not chosen is used."""
+
+    service: str
+    """Service of which it carries at least a tenth; `the plan` for an offer."""
+    usd_per_month: float
+    extra_usd_per_month: float
+    """Over the plan that it is compared with."""
+    bound_usd_per_month: float
+    """No plan with it, among the choices that were left in, costs less."""
+    plan: str
+    text: str
+
+
 class CurvePoint(Frozen):
     """One volume: all by API, machines only, and the best of both."""
 

@@ -155,9 +155,12 @@ class WhatIf:
 
     def best_of(
         self, spec: Spec, catalog: Catalog, programme: CompiledProgramme, gap: float, limit_s: float | None = None,
-        milp: Milp | None = None,
+        milp: Milp | None = None, trim: bool = True,
     ) -> Reply:  # fmt: skip
-        """The same for a compiled programme; `milp` is it with more rows or fewer choices."""
+        """The same for a compiled programme; `milp` is it with more rows or fewer choices.
+
+        `trim`: leave out replicas that nothing needs.
+        """
         clock = Clock(min(self.clock.left, limit_s if limit_s is not None else self.clock.left))
         whole = milp or programme.milp
         quick = programme.quick() if milp is None else programme
@@ -168,7 +171,7 @@ class WhatIf:
         answer = self._solve(programme, whole, clock.left, gap)
         if isinstance(answer, Infeasible):
             return Reply("infeasible", None, float("inf"))
-        found = [s for s in (first, self._verified(spec, catalog, programme, answer)) if s is not None]
+        found = [s for s in (first, self._verified(spec, catalog, programme, answer, trim)) if s is not None]
         best = min(found, key=lambda s: s.usd_per_month, default=None)
         bound = max(0.0, answer.bound or 0.0) * HOURS_PER_MONTH
         if best is None:
@@ -181,12 +184,14 @@ class WhatIf:
         )
         return solve_programme(self.child, milp, options, programme.structure(milp))
 
-    def _verified(self, spec: Spec, catalog: Catalog, programme: CompiledProgramme, answer: Answer) -> Solution | None:
+    def _verified(
+        self, spec: Spec, catalog: Catalog, programme: CompiledProgramme, answer: Answer, trim: bool = True
+    ) -> Solution | None:
         """The plan of an answer, if there is one and it stands its recomputation."""
         if isinstance(answer, Infeasible) or answer.values is None:
             return None
         values = answer.values[: len(programme.milp.variables)]
-        plan = programme.plan(values)
+        plan = programme.plan(values, trim)
         check = Verifier(spec, catalog, programme.problem.demand).verify(plan)
         return Solution(spec, catalog, programme, tuple(values), plan, check) if check.ok else None
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from planner.base import PurchaseOption
 from planner.candidates.markets import shortened
 from planner.candidates.places import jurisdiction_class
-from planner.candidates.types import Problem
+from planner.candidates.types import ApiCandidate, Pool, Problem
 from planner.catalog.catalog import Catalog
 from planner.formulation.compile import Compiled, compile_milp
 from planner.formulation.cost import TERM_OF
@@ -20,6 +20,7 @@ from planner.formulation.limits import configuration_indicators
 from planner.formulation.milp import Milp
 from planner.formulation.sets import COMMITMENTS, Config, Sets
 from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT, replica_terms, seat_kinds
+from planner.performance.types import EngineConfig
 from planner.units import HOURS_PER_MONTH
 
 USED_SHARE = 0.10
@@ -308,17 +309,54 @@ def _features(compiled: Compiled, catalog: Catalog) -> dict[Feature, dict[int, f
     return {f: e for f, e in sorted(found.items()) if e}
 
 
+def carried_by(
+    compiled: Compiled,
+    is_config: Callable[[EngineConfig, Pool], bool],
+    is_api: Callable[[ApiCandidate], bool],
+) -> dict[str, dict[int, float]]:
+    """Service → the part of it that some configurations and APIs carry, as column → share.
+
+    Configurations by capacity in the service's busiest slice, APIs by mean volume, as features do.
+    """
+    s = compiled.sets
+    found: dict[str, dict[int, float]] = {}
+    for i, service in enumerate(s.services):
+        t = busiest(s, i)
+        total = s.service_rate(i, t, -1)
+        expression: dict[int, float] = {}
+        for k in s.configs_of[i] if total > 0 else ():
+            for seat in k.seats:
+                if is_config(k.capability.config, s.pools[seat.pool]):
+                    for name in ("replicas", "spot_replicas"):
+                        column = compiled.milp.column(name, (k.index, seat.pool, t))
+                        if column is not None:
+                            expression[column] = _weight(s, k, t) / total
+
+        def add(_: Feature, column: int, value: float, into: dict[int, float] = expression) -> None:
+            into[column] = into.get(column, 0.0) + value
+
+        if total > 0:
+            _api_feature(compiled, i, add, is_api)
+        found[service.id] = expression
+    return found
+
+
 def _weight(s: Sets, k: Config, t: int) -> float:
     """Capacity of one replica for the mix; where it serves only part of the mix, for that part."""
     capacity = s.mix_capacity(k, t)
     return capacity if capacity > 0 else max(k.capability.capacity_req_per_s, default=0.0) / s.margin
 
 
-def _api_feature(compiled: Compiled, i: int, add: Callable[[Feature, int, float], None]) -> None:
+def _api_feature(
+    compiled: Compiled,
+    i: int,
+    add: Callable[[Feature, int, float], None],
+    is_api: Callable[[ApiCandidate], bool] = lambda _: True,
+) -> None:
     s, service = compiled.sets, compiled.sets.services[i]
     slices = range(len(s.slices))
     volume = math.fsum(s.weight(u) * math.fsum(c.mean_req_per_s[u] for c in service.classes) for u in slices)
-    for a in s.apis_of[i]:
+    for a in (a for a in s.apis_of[i] if is_api(a.candidate)):
         for u in slices:
             for b in s.bands(i, u):
                 column = compiled.milp.column("api", (i, a.request_class, a.candidate.api, u, b))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -12,6 +12,7 @@ from planner.base import Check, CheckKind
 from planner.candidates.types import Rejected
 from planner.explain.names import Reading
 from planner.explain.refusals import DOMINATED, shown_kind, why_not
+from planner.explain.types import ForcedPlan
 from planner.report.detail import plan_details
 from planner.report.layout import output_width, render, section
 from planner.report.numbers import dump_json
@@ -48,8 +49,27 @@ def plan_text(result: Result, number: int | None, format_: str, colour: bool = F
     return render(Group(*parts), output_width(), colour)
 
 
-def why_not_text(result: Result, readings: Sequence[Reading], format_: str, colour: bool = False) -> str:
-    """For every name: the main reason, the plans that use it, and the refusals that concern it."""
+def is_dearer(reading: Reading, result: Result) -> bool:
+    """Whether a name is possible and only price keeps it out of plan 1."""
+    return _verdict(reading, result).kind == "dearer"
+
+
+def _verdict(r: Reading, result: Result) -> Verdict:
+    return verdict(r, users(result, r.same), why_not(result.rejected, r.same), result)
+
+
+def why_not_text(
+    result: Result,
+    readings: Sequence[Reading],
+    format_: str,
+    colour: bool = False,
+    forced: Mapping[str, ForcedPlan] | None = None,
+) -> str:
+    """For every name: the main reason, the plans that use it, the refusals that concern it.
+
+    `forced`: name → the cheapest plan found in which it is used.
+    """
+    forced = forced or {}
     found = [(r, users(result, r.same), why_not(result.rejected, r.same)) for r in readings]
     answers = [verdict(r, ranks, refused, result) for r, ranks, refused in found]
     if format_ == "json":
@@ -57,6 +77,7 @@ def why_not_text(result: Result, readings: Sequence[Reading], format_: str, colo
             {
                 r.name: {
                     "read_as": list(r.same), "answer": answer.kind, "text": answer.text, "used_by_plans": list(ranks),
+                    "forced": forced[r.name].model_dump(mode="json") if r.name in forced else None,
                     "rejected": [x.model_dump(mode="json") for x in refused],
                 }
                 for (r, ranks, refused), answer in zip(found, answers, strict=True)
@@ -64,7 +85,11 @@ def why_not_text(result: Result, readings: Sequence[Reading], format_: str, colo
         )  # fmt: skip
     parts: list[RenderableType] = []
     for (r, _, refused), answer in zip(found, answers, strict=True):
-        parts += [Text(f"Why not {r.name}?", style="bold"), *_answer(r, answer, refused, result), ""]
+        parts += [
+            Text(f"Why not {r.name}?", style="bold"),
+            *_answer(r, answer, refused, result, forced.get(r.name)),
+            "",
+        ]
     return render(Group(*parts), output_width(), colour)
 
 
@@ -86,10 +111,13 @@ def _used_names(plan: PlanView) -> set[str]:
     return {n.lower() for n in names if n}
 
 
-def _answer(r: Reading, answer: Verdict, refused: Sequence[Rejected], result: Result) -> list[RenderableType]:
+def _answer(
+    r: Reading, answer: Verdict, refused: Sequence[Rejected], result: Result, forced: ForcedPlan | None
+) -> list[RenderableType]:
     """How the name was read, the main reason, then every group of refusals."""
     several = len(services(result)) > 1
     lines = [answer.text] if r.said is None else [r.said, answer.text]
+    lines += [] if forced is None else [forced.text]
     groups = _alike(refused)
     lines += [_refusals(members, several) for members in groups[:MOST_SHOWN]]
     if len(groups) > MOST_SHOWN:
