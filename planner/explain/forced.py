@@ -73,10 +73,12 @@ def forced_in(
     assert reply.solution is not None
     extra = cost - usd_per_month
     what = f"at least one {min(offers)}" if offers else f"at least {100 * USED_SHARE:.0f} % of {service}"
+    plan = makeup(reply.solution)
+    money = f"{cost:,.0f} USD/month ({_more(extra, usd_per_month)})"
     return ForcedPlan(
-        service=service, usd_per_month=cost, extra_usd_per_month=extra, plan=makeup(reply.solution),
+        service=service, usd_per_month=cost, extra_usd_per_month=extra, plan=plan,
         bound_usd_per_month=reply.bound_usd_per_month,
-        text=f"with it for {what} the cheapest plan found is {makeup(reply.solution)}: {cost:,.0f} USD/month ({_more(extra, usd_per_month)})",
+        text=f"with it for {what} the cheapest plan found is {plan}: {money}",
     )  # fmt: skip
 
 
