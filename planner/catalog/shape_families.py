@@ -209,12 +209,12 @@ def mimo_v2(r: ConfigReader) -> Decoder:
         if pattern[layer]:
             return att.grouped_query(
                 g.h,
-                r.positive("swa_num_attention_heads"),
+                r.positive("swa_num_attention_heads", default=g.heads),
                 r.positive("swa_num_key_value_heads"),
-                r.positive("swa_head_dim"),
-                v_head_dim=r.positive("swa_v_head_dim"),
+                r.positive("swa_head_dim", default=g.head_dim),
+                v_head_dim=r.positive("swa_v_head_dim", default=value_dim),
                 sinks=True,
-                window=r.positive("sliding_window"),
+                window=r.positive("sliding_window", "sliding_window_size"),
             )
         return att.grouped_query(g.h, g.heads, g.kv_heads, g.head_dim, v_head_dim=value_dim)
 

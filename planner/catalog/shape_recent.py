@@ -190,10 +190,39 @@ def bailing(r: ConfigReader) -> Decoder:
 
     state = delta(r, g.h, g.heads, dim) if r.has("short_conv_kernel_size") else lightning_mixer(g.h, g.heads, dim)
 
+    types = r.items("layer_types", length=layers)
+
     def mixing(r: ConfigReader, layer: int) -> Mixer:
-        return full(r) if (layer + 1) % group == 0 or layer >= layers // group * group else state
+        last = (layer + 1) % group == 0 or layer >= layers // group * group
+        return full(r) if (types[layer] == "full_attention" if types is not None else last) else state
 
     return decoder(r, mixing, expert_block, heads=g)
+
+
+def inkling(r: ConfigReader) -> Decoder:
+    """Inkling: windows with heads of their own in most layers, shared experts; its short convolutions are not counted.
+
+    Convolutions over four positions in each layer and the relative positions are below 0.1 % of the parameters.
+    """
+    g, layers = heads_of(r), layer_count(r)
+    types, local = r.items("layer_types", length=layers), r.items("local_layer_ids")
+    dense = r.number("dense_mlp_idx", default=0)
+    kinds = r.raw("mlp_layer_types") or ["dense" if i < dense else "sparse" for i in range(layers)]
+    window = r.positive("sliding_window_size", "sliding_window")
+    heads = r.positive("swa_num_attention_heads", default=g.heads)
+    kv_heads, dim = r.positive("swa_num_key_value_heads"), r.positive("swa_head_dim", default=g.head_dim)
+
+    def slides(layer: int) -> bool:
+        if types is not None:
+            return "sliding" in str(types[layer])
+        return layer in local if local is not None else bool((layer + 1) % 6)
+
+    def mixing(r: ConfigReader, layer: int) -> Mixer:
+        if slides(layer):
+            return att.grouped_query(g.h, heads, kv_heads, dim, qk_norm="head", window=window)
+        return att.grouped_query(g.h, g.heads, g.kv_heads, g.head_dim, qk_norm="head")
+
+    return decoder(r.renamed({}, mlp_layer_types=kinds), mixing, expert_block)
 
 
 def delta(r: ConfigReader, h: int, heads: int, dim: int) -> Mixer:

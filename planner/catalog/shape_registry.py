@@ -163,7 +163,13 @@ FAMILIES: dict[str, Family] = {
     "hy_v3": Family("HYV3ForCausalLM", new.hy3),
     "bailing_moe": Family("BailingMoeForCausalLM", new.bailing),
     "bailing_moe_v2": Family("BailingMoeV2ForCausalLM", new.bailing),
-    "bailing_hybrid": Family("BailingMoeV3ForCausalLM", new.bailing),
+    "bailing_hybrid": Family("BailingMoeV3ForCausalLM", new.bailing, UNTIED | {"num_shared_experts": 1}),
+    "inkling_text": Family("InklingForConditionalGeneration", new.inkling, UNTIED | {
+        "hidden_size": 6144, "num_hidden_layers": 66, "num_attention_heads": 64, "num_key_value_heads": 8,
+        "head_dim": 128, "swa_num_key_value_heads": 16, "sliding_window_size": 512, "intermediate_size": 24576,
+        "moe_intermediate_size": 3072, "n_routed_experts": 256, "num_experts_per_tok": 6, "n_shared_experts": 2,
+        "vocab_size": 201024, "max_position_embeddings": 131072,
+    }),
     "afmoe": Family("AfmoeForCausalLM", new.afmoe, UNTIED | {"num_shared_experts": 1, "num_dense_layers": 1}),
     "laguna": Family("LagunaForCausalLM", new.laguna, HEAD_128),
     "exaone_moe": Family("ExaoneMoeForCausalLM", new.exaone_moe, UNTIED | {
@@ -216,6 +222,8 @@ ARCHITECTURES: dict[str, str] = {family.architecture: kind for kind, family in r
     "KimiK25ForConditionalGeneration": "kimi_k2",
     "DeepseekV32ForCausalLM": "deepseek_v32",
     "AquilaModel": "aquila",
+    "inkling_mm_model": "inkling_text",
+    "InklingForCausalLM": "inkling_text",
     "mimo_v2": "mimo_v2_flash",
     "MiMoV2ForCausalLM": "mimo_v2_flash",
     "gemma3n": "gemma3n_text",

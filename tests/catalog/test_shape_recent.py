@@ -94,6 +94,22 @@ CONFIGS: dict[str, tuple[float, dict[str, object]]] = {
         "num_key_value_heads": 4, "head_dim": 128, "intermediate_size": 18432, "vocab_size": 128004,
         "max_position_embeddings": 131072,
     }),
+    "inkling": (975, {"model_type": "inkling_text"}),
+    "ling-2.5-1t": (1012, {
+        "model_type": "bailing_hybrid", "hidden_size": 8192, "intermediate_size": 18432, "moe_intermediate_size": 2048,
+        "moe_shared_expert_intermediate_size": 2048, "num_hidden_layers": 80, "num_attention_heads": 64,
+        "num_experts": 256, "num_shared_experts": 1, "num_experts_per_tok": 8, "kv_lora_rank": 512, "q_lora_rank": 1536,
+        "qk_rope_head_dim": 64, "v_head_dim": 128, "qk_nope_head_dim": 128, "first_k_dense_replace": 4,
+        "layer_group_size": 8, "vocab_size": 157184, "max_position_embeddings": 131072,
+    }),
+    "mimo-v2.5-pro": (1021, {
+        "model_type": "mimo_v2", "vocab_size": 152576, "hidden_size": 6144, "num_hidden_layers": 70,
+        "num_attention_heads": 128, "num_key_value_heads": 8, "head_dim": 192, "v_head_dim": 128,
+        "swa_num_key_value_heads": 8, "sliding_window": 128,
+        "hybrid_layer_pattern": [0] + ([1] * 6 + [0]) * 9 + [1] * 6,
+        "moe_layer_freq": [0] + [1] * 69, "intermediate_size": 16384, "n_routed_experts": 384,
+        "num_experts_per_tok": 8, "moe_intermediate_size": 2048, "max_position_embeddings": 1048576,
+    }),
     "glm-4.7-flash": (30, {
         "model_type": "glm4_moe_lite", "hidden_size": 2048, "num_hidden_layers": 47, "num_attention_heads": 20,
         "num_key_value_heads": 20, "n_routed_experts": 64, "num_experts_per_tok": 4, "n_shared_experts": 1,
@@ -183,6 +199,16 @@ def test_the_parts_add_up(name: str) -> None:
     assert isinstance(parts, dict)
     assert sum(p["total_b"] for p in parts.values()) == pytest.approx(found["total_params_with_vision_b"], rel=1e-9)
     assert sum(p["active_b"] for p in parts.values()) == pytest.approx(found["active_params_b"], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [("inkling", 41), ("ling-2.5-1t", 63), ("mimo-v2.5-pro", 42), ("minimax-m1", 45.9), ("hy3", 21)],
+)
+def test_the_active_count_is_the_published_one(name: str, billions: float) -> None:
+    found = describe_config(CONFIGS[name][1])
+    keys = ("active_params_b", "active_params_without_embeddings_b")
+    assert min(abs(float(str(found[key])) / billions - 1) for key in keys) < 0.03
 
 
 def test_falcon_h1_keeps_a_cache_and_a_state_in_every_layer() -> None:
