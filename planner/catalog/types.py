@@ -300,7 +300,9 @@ class SupportRule(Row):
     """A combination that does not work, or works only weight-only. Blank fields match anything."""
 
     id: str
-    effect: Literal["refuse", "weight_only"]
+    effect: Literal["refuse", "weight_only", "divide", "pad", "prefer"]
+    """`divide`: `quantity` divides by the ranks, in whole blocks; `pad`: the engine pads it, so it need not;
+    `prefer`: a layout to try beside the plain split."""
     precision: str | None = None
     kv_precision: str | None = None
     engine: str | None = None
@@ -310,7 +312,13 @@ class SupportRule(Row):
     compute_capability_below: float | None = None
     compute_capability_at_least: float | None = None
     family: str | None = None
-    parallelism: Literal["tensor", "pipeline", "expert"] | None = None
+    parallelism: Literal["tensor", "pipeline", "expert", "attention_data"] | None = None
+    attention: Literal["full", "sliding", "mla", "linear", "compressed"] | None = None
+    """A kind of attention that the model has."""
+    quantity: Literal["heads", "kv_heads", "vocab", "intermediate", "moe_intermediate"] | None = None
+    """What is split over ranks (of `divide` and `pad`)."""
+    blocks: NonNegative = 1.0
+    """A rank's share is a multiple of so many blocks of the precision (Precision.block); 0: of one column."""
     reason: str
 
 

@@ -15,6 +15,7 @@ from planner.performance.support import (
     engine_checks,
     parallelism_checks,
     precision_checks,
+    prefers_attention_data_parallel,
     refusing_rules,
     rule_book,
     rule_concerns,
@@ -154,7 +155,7 @@ def _of_choice(place: _Place, choice: _Choice, checks: Sequence[Check]) -> tuple
     for config in _layouts(place, choice):
         rules = [r for r in sometimes if rule_concerns(r, config)]
         failed = [
-            *parallelism_checks(config, place.model, engine, precision),
+            *parallelism_checks(config, place.model, engine, precision, everywhere),
             *refusing_rules(rules, place.accelerator),
         ]
         if failed:
@@ -201,10 +202,12 @@ def _groupings(place: _Place, choice: _Choice, degree: int, stages: int) -> Iter
     shape = place.model.shape
     if degree == 1 or shape.experts == 0 or not choice.engine.expert_parallel:
         return
-    mla = any(g.kind == "mla" for g in shape.kv)
-    if parallelism_checks(plain, place.model, choice.engine, choice.precision):
+    rules = place.rules.rules(
+        choice.precision.id, choice.kv_precision.id, place.model, place.accelerator, choice.engine
+    )
+    if parallelism_checks(plain, place.model, choice.engine, choice.precision, rules):
         yield _config(place, choice, degree, stages, experts=degree)
-    if mla:
+    if prefers_attention_data_parallel(rules):
         yield _config(place, choice, degree, stages, experts=degree, attention_groups=degree)
 
 

@@ -11,16 +11,17 @@ the context asked for (FACTS §1). That an engine starts does not mean that it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from planner.base import Check, CheckKind
 from planner.catalog.catalog import Catalog
-from planner.catalog.types import Accelerator, Engine, LlmModel, Precision
+from planner.catalog.types import Accelerator, Engine, LlmModel, Precision, SupportRule
 from planner.performance.engines import default_max_num_seqs
 from planner.performance.memory import memory_checks, memory_fit, needed_bytes, overhead_row
 from planner.performance.support import (
     engine_checks,
+    is_weight_only,
     parallelism_checks,
     precision_checks,
     refusing_rules,
@@ -121,7 +122,7 @@ def answer(question: FitQuestion, catalog: Catalog) -> FitAnswer:
         max_concurrency=held(question, memory),
         longest_context_tokens=0 if rules else longest_context(question),
         checks=tuple(failed),
-        notes=notes_of(question, memory, fits=not failed),
+        notes=notes_of(question, memory, rules_of(question, catalog), fits=not failed),
     )
 
 
@@ -133,17 +134,24 @@ def memory_of(question: FitQuestion, context_tokens: int) -> MemoryFit:
     )  # fmt: skip
 
 
+def rules_of(question: FitQuestion, catalog: Catalog) -> tuple[SupportRule, ...]:
+    """The catalog's rules that match, whatever parallelism they are about."""
+    return rule_book(catalog.support).rules(
+        question.precision.id, question.kv_precision.id, question.model, question.accelerator, question.engine
+    )
+
+
 def rule_checks(question: FitQuestion, catalog: Catalog) -> list[Check]:
     """Failed rules of the catalog: engine, precision, hardware, and how the model splits."""
     config, model, accelerator, engine = question.config, question.model, question.accelerator, question.engine
-    matching = rule_book(catalog.support).rules(config.precision, config.kv_precision, model, accelerator, engine)
+    matching = rules_of(question, catalog)
     concerned = [r for r in matching if rule_concerns(r, config)]
     everywhere = [r for r in concerned if r.parallelism is None]
     return [
         *engine_checks(engine, model, accelerator),
         *precision_checks(everywhere, engine, accelerator, question.precision, question.kv_precision),
         *refusing_rules([r for r in concerned if r.parallelism is not None], accelerator),
-        *parallelism_checks(config, model, engine, question.precision),
+        *parallelism_checks(config, model, engine, question.precision, matching),
     ]
 
 
@@ -217,7 +225,7 @@ def largest(admits: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def notes_of(question: FitQuestion, memory: MemoryFit, *, fits: bool) -> tuple[str, ...]:
+def notes_of(question: FitQuestion, memory: MemoryFit, rules: Sequence[SupportRule], *, fits: bool) -> tuple[str, ...]:
     """Warnings beside the verdict."""
     notes = []
     limit = question.model.max_context_tokens
@@ -234,13 +242,12 @@ def notes_of(question: FitQuestion, memory: MemoryFit, *, fits: bool) -> tuple[s
             notes.append(
                 f"the cache holds {count:,.0f} requests of this length, the engine schedules {question.seqs:,} at once"
             )
-    if any(g.kind == "mla" for g in question.model.shape.kv) and question.tensor_parallel > 1 and (
-        question.attention_data_parallel == 1
-    ):  # fmt: skip
-        notes.append(
-            "every tensor-parallel rank keeps the whole latent cache: attention data parallelism with expert "
-            f"parallelism holds up to {question.tensor_parallel} times the tokens"
-        )
+    if question.tensor_parallel > 1 and question.attention_data_parallel == 1:
+        notes += [r.reason for r in rules if r.effect == "prefer" and r.parallelism == "attention_data"]
+    if is_weight_only([r for r in rules if rule_concerns(r, question.config)], question.precision) and (
+        question.precision.compute != "bf16"
+    ):
+        notes.append(f"{question.precision.id} is dequantised here: it saves memory and no time")
     row = overhead_row(question.engine)
     if not version_matches(question.engine.version, row.versions):
         notes.append(f"no overhead is recorded for {question.engine.name} {question.engine.version}")

@@ -19,7 +19,9 @@ from planner.performance.fit import (
     FitAnswer,
     FitQuestion,
     answer,
+    rules_of,
 )
+from planner.performance.support import prefers_attention_data_parallel
 
 UTILIZATIONS = (0.92, 0.95, 0.97)
 LEAST_SEQS = 8
@@ -116,7 +118,7 @@ def _splits(goal: FitQuestion, found: FitAnswer, catalog: Catalog) -> list[Sugge
     now = goal.tensor_parallel
     kept = []
     if goal.model.shape.experts and now > 1 and goal.engine.expert_parallel:
-        latent = any(g.kind == "mla" for g in goal.model.shape.kv)
+        latent = prefers_attention_data_parallel(rules_of(goal, catalog))
         if goal.expert_parallel == 1:
             kept += _first([_split(goal, catalog, now, expert_parallel=now)])
         if latent and goal.attention_data_parallel == 1:

@@ -35,6 +35,7 @@ def rule_matches(
         version_matches(engine.version, rule.engine_versions)
         and (rule.vendor is None or rule.vendor.lower() == accelerator.vendor.lower())
         and rule.family in {None, model.family}
+        and (rule.attention is None or any(g.kind == rule.attention for g in model.shape.kv))
         and (below is None or (capability is not None and capability < below))
         and (at_least is None or (capability is not None and capability >= at_least))
     )
@@ -46,6 +47,7 @@ def rule_concerns(rule: SupportRule, config: EngineConfig) -> bool:
         "tensor": config.tensor_parallel,
         "pipeline": config.pipeline_parallel,
         "expert": config.expert_parallel,
+        "attention_data": config.attention_data_parallel,
     }
     return rule.parallelism is None or degrees[rule.parallelism] > 1
 
@@ -61,7 +63,8 @@ class RuleBook:
         self, precision: str, kv_precision: str, model: LlmModel, accelerator: Accelerator, engine: Engine
     ) -> tuple[SupportRule, ...]:
         """Rules that match, whatever parallelism they are about."""
-        key = (precision, kv_precision, model.family, accelerator.id, engine.id, engine.version)
+        kinds = "+".join(sorted({g.kind for g in model.shape.kv}))
+        key = (precision, kv_precision, model.family, kinds, accelerator.id, engine.id, engine.version)
         if key not in self._found:
             self._found[key] = tuple(
                 r for r in self._rules if rule_matches(r, precision, kv_precision, model, accelerator, engine)
@@ -128,12 +131,21 @@ def _cannot(check: str, needed: str, had: Sequence[str], detail: str) -> Check:
     return Check(check=check, kind=CheckKind.PHYSICAL, needed=needed, had=", ".join(had) or "none", detail=detail)
 
 
-def parallelism_checks(config: EngineConfig, model: LlmModel, engine: Engine, precision: Precision) -> list[Check]:
-    """Failed divisibility rules (FACTS §1): heads, KV heads, padded vocabulary, block widths, experts, stages."""
+def parallelism_checks(
+    config: EngineConfig,
+    model: LlmModel,
+    engine: Engine,
+    precision: Precision,
+    rules: Sequence[SupportRule] = (),
+) -> list[Check]:
+    """Failed divisibility rules (FACTS §1): heads, KV heads, padded vocabulary, block widths, experts, stages.
+
+    `rules` are those that match the configuration; where none of them speaks of a quantity it divides in whole blocks.
+    """
     checks = [
         *_engine_parallelism(config, engine),
-        *_attention_splits(config, model),
-        *_width_splits(config, model, precision),
+        *_attention_splits(config, model, rules),
+        *_width_splits(config, model, precision, rules),
     ]
     shape, experts = model.shape, config.expert_parallel
     if experts > 1 and (shape.experts == 0 or shape.experts % experts):
@@ -143,6 +155,23 @@ def parallelism_checks(config: EngineConfig, model: LlmModel, engine: Engine, pr
     if config.pipeline_parallel > shape.layers:
         checks.append(_divides("pipeline_stages_have_layers", config.pipeline_parallel, shape.layers, "layers"))
     return checks
+
+
+def blocks_of(rules: Iterable[SupportRule], quantity: str) -> float | None:
+    """Blocks that a rank's share of a quantity is a multiple of: of the engine's own rule, else of the general one.
+
+    None where the engine pads the quantity, 1 where no rule speaks of it.
+    """
+    about = [r for r in rules if r.quantity == quantity]
+    spoken = [r for r in about if r.engine is not None] or about
+    if any(r.effect == "pad" for r in spoken):
+        return None
+    return max((r.blocks for r in spoken if r.effect == "divide"), default=1.0)
+
+
+def prefers_attention_data_parallel(rules: Iterable[SupportRule]) -> bool:
+    """Whether a rule prefers attention data parallelism (MLA, by engine version)."""
+    return any(r.effect == "prefer" and r.parallelism == "attention_data" for r in rules)
 
 
 def _engine_parallelism(config: EngineConfig, engine: Engine) -> list[Check]:
@@ -165,41 +194,47 @@ def _engine_parallelism(config: EngineConfig, engine: Engine) -> list[Check]:
     ]
 
 
-def _attention_splits(config: EngineConfig, model: LlmModel) -> list[Check]:
+def _attention_splits(config: EngineConfig, model: LlmModel, rules: Sequence[SupportRule]) -> list[Check]:
     ranks, shape = attention_ranks(config), model.shape
     checks = []
-    if shape.heads % ranks:
+    if shape.heads % ranks and blocks_of(rules, "heads") is not None:
         checks.append(_divides("tensor_parallel_divides_heads", ranks, shape.heads, "attention heads"))
-    sharded = {g.kv_heads for g in shape.kv if g.kv_heads > 0}
+    sharded = {g.kv_heads for g in shape.kv if g.kv_heads > 0 and blocks_of(rules, "kv_heads") is not None}
     for heads in sorted(sharded):
         if heads % ranks and ranks % heads:
             checks.append(_divides("tensor_parallel_divides_kv_heads", ranks, heads, "KV heads"))
     vocab = -(-shape.vocab // VOCAB_PADDING) * VOCAB_PADDING
-    if vocab % ranks:
+    if vocab % ranks and blocks_of(rules, "vocab") is not None:
         checks.append(_divides("tensor_parallel_divides_vocab", ranks, vocab, "padded vocabulary"))
     return checks
 
 
-def _width_splits(config: EngineConfig, model: LlmModel, precision: Precision) -> list[Check]:
+def _width_splits(
+    config: EngineConfig, model: LlmModel, precision: Precision, rules: Sequence[SupportRule]
+) -> list[Check]:
     """A rank's share of the feed-forward must be whole, and a multiple of the block of block-quantised precisions."""
-    shape, block = model.shape, precision.block or 1
+    shape = model.shape
     moe_ranks = config.tensor_parallel // config.expert_parallel
     checks = []
     for name, width, ranks in (
         ("intermediate", shape.intermediate, attention_ranks(config)),
         ("moe_intermediate", shape.moe_intermediate, moe_ranks),
     ):
-        if width and ranks > 1 and (width % ranks or (width // ranks) % block):
+        blocks = blocks_of(rules, name)
+        if not width or ranks <= 1 or blocks is None:
+            continue
+        step = max(1, round(blocks * (precision.block or 1)))
+        if width % ranks or (width // ranks) % step:
             share = width / ranks
             checks.append(
                 Check(
                     check=f"tensor_parallel_splits_{name}",
                     kind=CheckKind.PHYSICAL,
-                    needed=f"multiple of {block}",
+                    needed=f"multiple of {step}",
                     had=share,
                     unit="columns per rank",
                     detail=f"{width} {name} columns over {ranks} ranks are {share:g}, no "
-                    + (f"multiple of {block}" if block > 1 else "whole number"),
+                    + (f"multiple of {step}" if step > 1 else "whole number"),
                 )
             )
     return checks

@@ -6,13 +6,13 @@ import math
 from dataclasses import replace
 
 from planner.catalog.catalog import Catalog, UnknownName
-from planner.catalog.types import Accelerator, Engine, LlmModel, Precision
+from planner.catalog.types import Accelerator, Engine, LlmModel, Precision, SupportRule
 from planner.performance.analytic import Setup
 from planner.performance.cases import make_setup
 from planner.performance.memory import LARGE_MEMORY_GB
 from planner.performance.points import LoadKind
 from planner.performance.residuals import pool_bytes
-from planner.performance.support import engine_checks, parallelism_checks
+from planner.performance.support import engine_checks, parallelism_checks, rule_book
 from planner.performance.types import EngineConfig
 from planner.predict.names import NamedEngine, NameFinder, is_unstated
 from planner.predict.types import Configured, Place
@@ -83,7 +83,7 @@ class Configurator:
         setup = replace(setup, config=config)
         failed = [
             *engine_checks(setup.engine, model, accelerator),
-            *parallelism_checks(config, model, setup.engine, precision),
+            *parallelism_checks(config, model, setup.engine, precision, self._rules(setup)),
         ]
         notes += [f"unusual: {c.detail}" for c in failed[:1]]
         pool = pool_bytes(setup)
@@ -91,6 +91,12 @@ class Configurator:
             notes.append(f"memory is short by {-pool / GIB:.1f} GiB per accelerator")
         seats = float(config.max_num_seqs * config.attention_data_parallel)
         return Configured(setup, replicas, kind, tuple(notes), pool, seats)
+
+    def _rules(self, setup: Setup) -> tuple[SupportRule, ...]:
+        """The catalog's rules that match a configuration."""
+        kv = setup.kv_precision.id
+        book = rule_book(self.catalog.support)
+        return book.rules(setup.precision.id, kv, setup.model, setup.accelerator, setup.engine)
 
     def _engine(self, text: str, model: LlmModel, accelerator: Accelerator, notes: list[str]) -> NamedEngine:
         if not is_unstated(text):
@@ -151,7 +157,7 @@ class Configurator:
             update={"tensor_parallel": tp, "pipeline_parallel": pp, "expert_parallel": experts}
         )
         if ep is None and shape.experts and shape.experts % tp == 0 and tp > 1:
-            broken = parallelism_checks(config, setup.model, setup.engine, setup.precision)
+            broken = parallelism_checks(config, setup.model, setup.engine, setup.precision, self._rules(setup))
             if any(c.check == "tensor_parallel_splits_moe_intermediate" for c in broken):
                 config = config.model_copy(update={"expert_parallel": tp})
                 notes.append(f"expert_parallel {tp}")

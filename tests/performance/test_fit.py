@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.memory_starts import starts
 from planner.catalog.load import load_catalog
+from planner.catalog.types import SupportRule
 from planner.errors import InputError
 from planner.performance.engines import default_max_num_seqs, engine_named
 from planner.performance.fit import FitQuestion, answer, cache_checks, holds, layouts, memory_of, smallest
@@ -196,6 +197,69 @@ def test_a_version_that_learned_pipelines_is_admitted() -> None:
     )
     assert "support" in {c.check for c in old.checks}
     assert new.fits
+
+
+@pytest.mark.parametrize(
+    ("model", "degree", "before", "after"),
+    [
+        ("qwen3-30b-a3b", 4, False, True),  # T14: 768/4 = 192 = 1.5 blocks
+        ("qwen3.6-35b-a3b", 8, False, True),  # T15: 64 columns
+        ("qwen3-30b-a3b", 2, True, True),
+        ("qwen3-30b-a3b", 16, False, False),  # 48 columns
+    ],
+)
+def test_what_a_split_must_divide_is_a_row_with_versions(model: str, degree: int, before: bool, after: bool) -> None:
+    for version, admitted in (("0.19", before), ("0.25", after)):
+        found = answer(ask(model, "H100-SXM", "fp8", engine=f"vllm@{version}", tensor_parallel=degree), CATALOG)
+        refused = "tensor_parallel_splits_moe_intermediate" in {c.check for c in found.checks}
+        assert refused is not admitted, version
+
+
+def test_t10_tiny_experts_stay_whole_in_every_version() -> None:
+    """320 columns over 2, 4 or 8 ranks are no multiple of 64 or 128: expert parallelism, or one rank."""
+    model = CATALOG.model("qwen3-30b-a3b")
+    tiny = model.model_copy(update={"shape": model.shape.model_copy(update={"moe_intermediate": 320})})
+    for version in ("0.19", "0.25"):
+        for degree in (1, 2, 4, 8):
+            question = replace(ask(engine=f"vllm@{version}", tensor_parallel=degree), model=tiny)
+            whole = replace(question, expert_parallel=degree)
+            assert answer(question, CATALOG).fits is (degree == 1)
+            assert answer(whole, CATALOG).fits
+
+
+def test_latent_attention_prefers_requests_of_its_own_where_the_version_can() -> None:
+    notes = {
+        version: answer(
+            ask("deepseek-r1", "H200-SXM", "fp8", engine=f"vllm@{version}", tensor_parallel=8), CATALOG
+        ).notes
+        for version in ("0.8", "0.19")
+    }
+    assert [any("attention data parallelism" in n for n in notes[v]) for v in ("0.8", "0.19")] == [False, True]
+    spread = replace(
+        ask("deepseek-r1", "H200-SXM", "fp8", tensor_parallel=8), expert_parallel=8, attention_data_parallel=8
+    )
+    assert answer(spread, CATALOG).memory.kv_cache_tokens > 3 * 640_000
+
+
+def test_a_padded_quantity_need_not_divide() -> None:
+    question = ask("r1-distill-qwen-7b", "A100-SXM-80GB", "bf16", tensor_parallel=8)
+    like = CATALOG.support[0].model_dump()
+    pads = [
+        SupportRule.model_validate(
+            {**dict.fromkeys(like), **{k: like[k] for k in ("source", "as_of", "confidence")}, "blocks": 1.0,
+             "id": f"pad-{quantity}", "effect": "pad", "quantity": quantity, "engine": "vllm", "reason": "padded"}
+        )
+        for quantity in ("heads", "kv_heads")
+    ]  # fmt: skip
+    padded = replace(CATALOG, support=(*CATALOG.support, *pads))
+    assert not answer(question, CATALOG).fits
+    assert answer(question, padded).fits
+
+
+def test_weights_that_are_dequantised_are_noted() -> None:
+    """FP8 on Ampere saves memory, not time (handed case G67)."""
+    ampere, hopper = (answer(ask("llama-3.1-8b-instruct", a, "fp8"), CATALOG) for a in ("A100-SXM-80GB", "H100-SXM"))
+    assert [any("dequantised" in n for n in found.notes) for found in (ampere, hopper)] == [True, False]
 
 
 def test_28_heads_on_eight_cards_are_answered_with_four() -> None:
