@@ -10,11 +10,17 @@ from planner.candidates.types import ApiCandidate, Plan, Pool, Problem
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.explain.types import Risk
 from planner.performance.types import Provenance
-from planner.spec.types import Spec
+from planner.spec.types import Slo, Spec, WorkloadKind
 from planner.verify.types import Verification
 
 STALE_AFTER = timedelta(days=180)
 """A price older than this at the price date is called stale."""
+
+BURSTY = 10.0
+"""Index of dispersion at 10 s above which sizing by rows is off: replica counts were too low on such traces (FACTS of
+32 trace and promise pairs: up to 271 times the promised first token)."""
+LATE_FIRST_TOKEN_MS = 30_000.0
+"""A first token later than this is said aloud."""
 
 FLAGS: dict[str, str] = {
     "tensor_parallel_over_pcie": "tensor parallelism crosses PCIe, without a link between accelerators",
@@ -35,6 +41,8 @@ def find_risks(spec: Spec, catalog: Catalog, problem: Problem, plan: Plan, check
     found: list[Risk] = []
     found += _prices(spec, catalog, pools, problem.apis, check)
     found += _estimates(check)
+    found += bursty_traffic(spec)
+    found += _slow_first_tokens(check)
     found += _spot(spec, pools, check)
     found += _concentration(pools, plan, check)
     found += _unknown_places(pools, check)
@@ -101,6 +109,40 @@ def _estimates(check: Verification) -> list[Risk]:
                  f"the true time was {low:.2f}× to {high:.2f}× the estimate; a benchmark of your own replaces it",
         ))  # fmt: skip
     return list(found.values())
+
+
+def bursty_traffic(spec: Spec) -> list[Risk]:
+    """Online workloads whose arrivals come in bursts that capacity rows do not see."""
+    bursty = [
+        w
+        for w in spec.workloads
+        if w.kind is WorkloadKind.ONLINE and w.traffic.dispersion_10s > BURSTY and w.slo != Slo()
+    ]
+    return [
+        Risk(
+            kind="bursty_arrivals",
+            text=f"arrivals of {w.name} come in bursts (index of dispersion at 10 s of {w.traffic.dispersion_10s:g}, "
+            f"above {BURSTY:g}): first tokens may take several times the predicted time; check with a request trace",
+        )
+        for w in bursty
+    ]
+
+
+def _slow_first_tokens(check: Verification) -> list[Risk]:
+    """Deployments without a promised first token whose first tokens come absurdly late."""
+    late = {
+        d.config: d.ttft_p95_ms
+        for d in check.deliveries
+        if d.ttft_p95_ms is not None and d.ttft_p95_ms > LATE_FIRST_TOKEN_MS
+    }
+    return [
+        Risk(
+            kind="slow_first_token",
+            text=f"at its peak load the first token of {config} takes {ms / 1e3:,.0f} s at the 95th percentile: "
+            "without a promise nothing limits it; promise one (slo.ttft_p95_ms) if people wait for it",
+        )
+        for config, ms in late.items()
+    ]
 
 
 def _spot(spec: Spec, pools: dict[str, Pool], check: Verification) -> list[Risk]:

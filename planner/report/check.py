@@ -9,6 +9,7 @@ from planner.candidates.types import Problem
 from planner.demand.types import Service
 from planner.explain.infeasible import unservable
 from planner.explain.refusals import group_refusals, main_reason
+from planner.explain.risks import bursty_traffic
 from planner.explain.types import RefusalGroup
 from planner.report.layout import output_width, render, section, table_of
 from planner.report.numbers import dump_json, quantity
@@ -54,7 +55,7 @@ class Summary(Frozen):
     refused: tuple[RefusalGroup, ...]
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    """Values that look like a slip."""
+    """Values that look like a slip, and traffic that rows alone do not size."""
 
     @property
     def unservable(self) -> tuple[str, ...]:
@@ -87,7 +88,7 @@ def summarise(spec: Spec, problem: Problem) -> Summary:
         pools=len(problem.pools),
         refused=group_refusals(problem.rejected),
         assumptions=problem.assumptions,
-        warnings=slips(spec),
+        warnings=(*slips(spec), *(r.text for r in bursty_traffic(spec))),
     )
 
 

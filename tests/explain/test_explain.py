@@ -11,8 +11,8 @@ from planner.explain.breakeven import all_api, api_break_evens, replicas_per_vol
 from planner.explain.headroom import headroom_products
 from planner.explain.infeasible import unservable
 from planner.explain.refusals import group_refusals, main_reason, spellings, why_not
-from planner.explain.risks import find_risks
-from planner.spec.types import OpsOverhead, Policy, Resilience, Spare
+from planner.explain.risks import bursty_traffic, find_risks
+from planner.spec.types import OpsOverhead, Policy, Resilience, Slo, Spare
 from planner.verify.types import Slack
 from tests.report import sample
 
@@ -216,3 +216,34 @@ def test_what_nothing_can_serve_comes_with_the_rule_in_the_way(checks: tuple[Che
     lost = unservable(asked)
     assert {c.keys[1] for c in lost} == {c.id for s in asked.demand.services for c in s.classes}
     assert all(c.relax == f"nothing can serve it: {says}" for c in lost)
+
+
+def test_bursty_arrivals_are_said_where_latency_is_promised() -> None:
+    """FACTS: above an index of dispersion of about 10 at 10 s, rows under-size; a trace is asked for."""
+
+    def kinds(dispersion: float, slo: Slo) -> list[str]:
+        spec = sample.spec()
+        workloads = tuple(
+            w.model_copy(update={"traffic": w.traffic.model_copy(update={"dispersion_10s": dispersion}), "slo": slo})
+            for w in spec.workloads
+        )
+        return [r.kind for r in bursty_traffic(spec.model_copy(update={"workloads": workloads}))]
+
+    assert set(kinds(10.1, Slo(ttft_p95_ms=1000.0))) == {"bursty_arrivals"}
+    assert kinds(10.0, Slo(ttft_p95_ms=1000.0)) == []
+    assert kinds(100.0, Slo()) == []
+
+
+def test_an_absurd_first_token_is_a_risk() -> None:
+    check = sample.verification()
+
+    def kinds(ttft_ms: float | None) -> set[str]:
+        late = tuple(d.model_copy(update={"ttft_p95_ms": ttft_ms}) for d in check.deliveries)
+        found = find_risks(
+            sample.spec(), sample.catalog(), sample.problem(), sample.plan(),
+            check.model_copy(update={"deliveries": late}),
+        )  # fmt: skip
+        return {r.kind for r in found}
+
+    assert "slow_first_token" in kinds(30_001.0)
+    assert "slow_first_token" not in kinds(29_999.0) | kinds(None)
