@@ -51,7 +51,7 @@ class Verifier:
 
 
 def _check_claim(cost: PlanCost, claimed: float, out: Findings) -> None:
-    had = cost.total_usd_per_month
+    had = cost.judged_usd_per_month
     if not abs(claimed - had) <= 1e-6 * max(1.0, abs(had)):
         out.broken("cost", ("total_usd_per_month",), "the plan costs other than claimed", claimed, had, "USD/month")
 
@@ -61,7 +61,8 @@ def verify_plan(
 ) -> Verification:
     """Recompute cost, capacity, memory, SLO rows, packing, spot, spares, quotas, limits and sovereignty of a plan.
 
-    `claimed_total_usd_per_month` is compared with the recomputed cost (relative 1e-6). Never raises for a bad plan:
+    `claimed_total_usd_per_month` is compared with the recomputed cost that plans are judged by (relative 1e-6). Never
+    raises for a bad plan:
     what is wrong with it is in `violations`, each under its family name of DESIGN §5.3 (`offer`, `candidate`, `option`,
     `sovereignty`, `integrality` and `cost` for what the formulation expresses by absence).
     """
