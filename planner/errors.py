@@ -116,12 +116,16 @@ SPEC_CODES: Mapping[str, Code] = MappingProxyType(
         "S212": Code("a name is used twice", "rename one of them"),
         "S213": Code("not a date", "write a date as 2027-01-31"),
         "S214": Code("not a usable name", "use letters, digits, spaces, '.', '_' and '-'"),
+        "S215": Code("a file that cannot be used", "a CSV or .jsonl; its path is relative to the workload file"),
         "S301": Code(
             "a name that the catalog does not know",
             "`planner catalog list models` (accelerators, countries, …) shows every known name",
         ),
         "S302": Code("unknown time zone", "use a name of the tz database such as Europe/Berlin, or UTC"),
         "S303": Code("a name that the file does not define", "use the name of a class of one of the workloads"),
+        "S304": Code(
+            "not a commitment that the catalog knows", "write provider/region/instance_type/reserved_1y or reserved_3y"
+        ),
         "S401": Code("not supported yet", "leave the field out or give its neutral value"),
     }
 )

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import date
 
-from planner.base import TERM_MONTHS, Check, CheckKind, Confidence, PurchaseOption
+from planner.base import Check, CheckKind, Confidence, PurchaseOption
 from planner.candidates.places import OWN, provider_checks
 from planner.candidates.types import OptionPrice, Pool, Rejected, SpotTerms
 from planner.catalog.catalog import Catalog
 from planner.catalog.types import InstanceType, Offer
+from planner.demand.held import held_offer
 from planner.demand.periods import month_of, quarter_start
-from planner.errors import Fault, InputError
 from planner.spec.types import HeldCommitment, OwnedMachines, Spec, SpotModel, SpotPolicy
 
 
@@ -226,8 +226,7 @@ def _owned_pool(pool_id: str, machines: OwnedMachines, spec: Spec, catalog: Cata
 def held_pools(spec: Spec, catalog: Catalog, when: When) -> list[Pool]:
     """One pool per commitment that runs already and has not ended: its machines cost nothing more until it ends.
 
-    `provider/region[/zone]/instance_type#held`, `#held2`, … in canonical order. Raises InputError (S304) where the
-    catalog does not know the machines.
+    `provider/region[/zone]/instance_type#held`, `#held2`, … in canonical order.
     """
     seen: dict[str, int] = defaultdict(int)
     pools = []
@@ -241,38 +240,6 @@ def held_pools(spec: Spec, catalog: Catalog, when: When) -> list[Pool]:
         pool_id = f"{offer.pool_id}#held{number if number > 1 else ''}"
         pools.append(_held_pool(pool_id, held, offer, until, catalog, when))
     return pools
-
-
-def held_offer(held: HeldCommitment, catalog: Catalog) -> Offer:
-    """What was bought, as an offer of the catalog or in its likeness. Raises InputError (S304)."""
-    known = next((o for o in catalog.offers if o.id.lower() == held.offer.lower()), None)
-    if known is not None and known.option in COMMITMENT_OPTIONS:
-        return known
-    parts = held.offer.split("/")
-    option = next((o for o in COMMITMENT_OPTIONS if len(parts) in (4, 5) and o.value == parts[-1].lower()), None)
-    provider, region, instance_type = parts[0], parts[1] if len(parts) > 1 else "", parts[-2] if len(parts) > 1 else ""
-    machine = next(
-        (t for t in catalog.instance_types if (t.provider, t.name.lower()) == (provider, instance_type.lower())), None
-    )
-    if option is None or machine is None or catalog.region(provider, region) is None:
-        what = "is no commitment" if option is None else "names machines or a region that the catalog does not know"
-        help_ = "write provider/region[/zone]/instance_type/reserved_1y or reserved_3y; `planner catalog list offers`"
-        raise InputError([Fault("S304", f"{held.offer} {what}", path="fleet.commitments", help=help_)])
-    return Offer(
-        provider=provider,
-        region=region,
-        zone=parts[2] if len(parts) == 5 else "*",
-        instance_type=machine.name,
-        option=option,
-        price_usd_per_hour=held.usd_per_hour or 0.0,
-        term_months=TERM_MONTHS[option],
-        source="fleet.commitments of the spec",
-        as_of=catalog.as_of,
-        confidence=Confidence.LIST,
-    )
-
-
-COMMITMENT_OPTIONS = (PurchaseOption.RESERVED_1Y, PurchaseOption.RESERVED_3Y)
 
 
 def _held_pool(pool_id: str, held: HeldCommitment, offer: Offer, until: float, catalog: Catalog, when: When) -> Pool:

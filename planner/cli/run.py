@@ -102,7 +102,11 @@ def load(path: str, catalog: str | None = None) -> Loaded:
     if not (rows.offers or rows.apis or spec.fleet.owned):
         help_ = "give offers or APIs in a catalog overlay, or machines of your own in fleet.owned"
         raise InputError([Fault("C103", "the catalog holds nothing that can be bought", document.path, help=help_)])
-    return Loaded(document, spec, rows, build_demand(spec, rows))
+    try:
+        demand = build_demand(spec, rows)
+    except InputError as e:
+        raise InputError(locate(document, e.faults)) from None
+    return Loaded(document, spec, rows, demand)
 
 
 LEAST_SHARE = 0.1

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from planner.base import PurchaseOption
 from planner.catalog.catalog import Catalog
-from planner.demand.lengths import ClassLengths, Requests, requests_of
+from planner.demand.held import check_held
+from planner.demand.lengths import ClassLengths, requests_of
 from planner.demand.periods import Period, month_of, periods, quarter_start
-from planner.demand.profile import hourly_weights, tile, to_utc, utc_offset_hours
-from planner.demand.sizing import Bands, bands_for, sizing_rates
-from planner.demand.slices import HourGroup, group_hours, hours_per_month, label, slice_means, slice_tops
+from planner.demand.quarters import NOTABLE, Quarter, growth_taken, percentile_of, plan_quarter
+from planner.demand.sizing import Bands, bands_for
+from planner.demand.slices import hours_per_month
 from planner.demand.types import Demand, RequestClass, Service, Slice
 from planner.spec.canonical import canonical
 from planner.spec.types import PERCENTILE_VALUE, Spec, Tenancy, Workload
@@ -23,15 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import date
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 SPOT_SHARE_WITH_SLO = 0.5
 """Largest share on spot of a service that promised a latency, where the workload says none."""
-
-DUST_REQ_PER_S = 1e-9
-"""A rate below which an hour counts as empty."""
 
 BURSTY = 10.0
 """Index of dispersion at 10 s above which sizing from it alone is not to be trusted."""
@@ -49,36 +42,24 @@ class _Stream:
     """Sizing rate per slice."""
 
 
-@dataclass(frozen=True)
-class _Quarter:
-    """What the workloads ask for in one quarter."""
-
-    groups: tuple[HourGroup, ...]
-    hours: int
-    """Hours of the axis."""
-    means: list[list[float]]
-    """[group][workload] req/s."""
-    tops: list[list[float]]
-    """[group][workload] sizing rate."""
-    levels: int
-    """Different hours before any were joined."""
-
-
 def build_demand(spec: Spec, catalog: Catalog) -> Demand:
     """Slices, services and request classes of a specification.
 
     Rates are req/s, lengths tokens, limits seconds. Hours of the slices add up to 730, and hours-weighted mean rates to
     every workload's volume. The order of workloads and of any list in the specification changes nothing.
-    Raises InputError (S208) where a profile cannot reach its `peak_to_mean`, UnknownName for an unknown profile.
+    Raises InputError (S208) where a profile cannot reach its `peak_to_mean`, (S304) where the catalog does not know a
+    running commitment; UnknownName for an unknown profile.
     """
+    check_held(spec, catalog)
     spec = canonical(spec)
     start = first_day(spec, catalog)
     assumptions: list[str] = []
     requests = [requests_of(w) for w in spec.workloads]
-    quarters: dict[int, _Quarter] = {}
+    quarters: dict[int, Quarter] = {}
     for q in range(1, spec.horizon.quarters + 1):
-        quarters[q] = _quarter(spec, catalog, requests, q, quarter_start(start, q), assumptions)
-    assumptions += _growth_taken(spec)
+        days = (quarter_start(start, q), quarter_start(start, q + 1))
+        quarters[q] = plan_quarter(spec, catalog, requests, q, days, assumptions)
+    assumptions += growth_taken(spec)
     assumptions += _defaults_taken(spec.workloads)
     _note_merging(quarters[1], assumptions)
     calendar = periods(spec.horizon.quarters, _changes(spec, start))
@@ -109,117 +90,15 @@ def _changes(spec: Spec, start: date) -> list[float]:
     return [month_of(day, start, spec.horizon.quarters) for day in ends]
 
 
-def _quarter(
-    spec: Spec, catalog: Catalog, requests: Sequence[Requests], quarter: int, day: date, assumptions: list[str]
-) -> _Quarter:
-    """Groups of hours with their mean and sizing rates; `day`: the quarter's first."""
-    noted: list[str] = []
-    shapes = [_weights(w, catalog, day, noted) for w in spec.workloads]
-    hours = max(len(s) for s in shapes)
-    rates = [_hourly(r, tile(s, hours), noted) for r, s in zip(requests, shapes, strict=True)]
-    assumptions += [line for line in noted if line not in assumptions]
-    hourly, sizing = [], []
-    for workload, base in zip(spec.workloads, rates, strict=True):
-        factor, last = _factors(workload, quarter)
-        mean = _without_dust(base * factor) if factor != 1.0 else base
-        busiest = mean if last == 1.0 else mean * last
-        percentile = _percentile(workload)
-        hourly.append(mean)
-        dispersion = workload.traffic.dispersion_10s
-        sizing.append(busiest if percentile is None else sizing_rates(busiest, dispersion, percentile))
-    joint = np.stack(hourly)
-    groups = group_hours(joint)
-    levels = len(group_hours(joint, most=hours))
-    return _Quarter(groups, hours, slice_means(joint, groups), slice_tops(np.stack(sizing), groups), levels)
-
-
-def _factors(workload: Workload, quarter: int) -> tuple[float, float]:
-    """(mean of the quarter ÷ the rates as given, last month ÷ mean of the quarter).
-
-    Growth is steady: g from quarter to quarter is g^(1/3) from month to month, and the rates given are the first
-    quarter's mean. Longer requests count as more of them.
-    """
-    traffic = workload.traffic
-    step = (1.0 + traffic.growth) * (1.0 + traffic.token_growth)
-    if traffic.quarter_factors is not None:
-        tokens = 1.0 + traffic.token_growth
-        return traffic.quarter_factors[quarter - 1] * tokens ** (quarter - 1), _last_month(tokens)
-    return step ** (quarter - 1), _last_month(step)
-
-
-def _last_month(step: float) -> float:
-    """The last month over the mean of a quarter's three; falling demand is sized on the first."""
-    if step == 1.0:
-        return 1.0
-    month = step ** (1.0 / 3.0)
-    return float(max(month, 1.0 / month) / ((1.0 / month + 1.0 + month) / 3.0))
-
-
-def _growth_taken(spec: Spec) -> list[str]:
-    """What growth was planned with."""
-    lines = []
-    for w in spec.workloads:
-        t = w.traffic
-        if t.growth:
-            lines.append(f"{w.name}: {100 * t.growth:+.3g} % requests a quarter, sized on each quarter's last month")
-        if t.token_growth:
-            lines.append(
-                f"{w.name}: {100 * t.token_growth:+.3g} % tokens per request a quarter, planned as that many more "
-                "requests of the lengths given"
-            )
-    return lines
-
-
-def _weights(workload: Workload, catalog: Catalog, day: date, assumptions: list[str]) -> Floats:
-    """Weights of the UTC hours of a day or week; mean 1."""
-    traffic = workload.traffic
-    given = traffic.profile
-    weights = catalog.profile(given).weights if isinstance(given, str) else given
-    local = hourly_weights(weights, traffic.peak_to_mean)
-    flat_given = weights is None or len(set(weights)) == 1
-    if flat_given and float(np.ptp(local)) > 0.0:
-        assumptions.append(
-            f"{workload.name}: peak_to_mean {traffic.peak_to_mean:g} without a profile, so one peak a day at 14:00 "
-            f"{traffic.timezone}"
-        )
-    if float(np.ptp(local)) == 0.0 or traffic.timezone == "UTC":
-        return local
-    offset = utc_offset_hours(traffic.timezone, day)
-    whole = f", rounded to {round(offset):+d} h" if offset != round(offset) else ""
-    assumptions.append(f"{workload.name}: {traffic.timezone} is UTC{offset:+g} h all quarter, as on {day}{whole}")
-    return to_utc(local, offset)
-
-
-def _hourly(requests: Requests, weights: Floats, assumptions: list[str]) -> Floats:
-    """Mean rate per UTC hour of the axis as given, req/s."""
-    assumptions.extend(requests.assumptions)
-    mean = requests.mean_req_per_s
-    if mean is None:
-        mean = (requests.peak_req_per_s or 0.0) / float(weights.max())
-    return _without_dust(weights * mean)
-
-
-def _without_dust(hourly: Floats) -> Floats:
-    """Hours with less than a request in thirty years carry none; the others take their volume over."""
-    dust = (hourly > 0.0) & (hourly < DUST_REQ_PER_S)
-    if not dust.any():
-        return hourly
-    kept = np.where(dust, 0.0, hourly)
-    return kept * (float(hourly.sum()) / float(kept.sum()))
-
-
-def _percentile(workload: Workload) -> float | None:
-    """The strictest percentile that the workload promises; None: throughput only."""
-    promised = [workload.slo.limit("ttft"), workload.slo.limit("tpot")]
-    return max((PERCENTILE_VALUE[p[0]] for p in promised if p), default=None)
-
-
 def _defaults_taken(workloads: Sequence[Workload]) -> list[str]:
     """What the file left open, and what is warned of."""
+    traced = {w.name for w in workloads if w.traffic.trace is not None}
+    shaped = {w.name for w in workloads if w.traffic.trace is not None and w.traffic.trace.weights}
     flat = [w.name for w in workloads if w.traffic.profile is None and w.traffic.peak_to_mean is None]
-    promised = [w for w in workloads if _percentile(w) is not None]
-    calm = [w.name for w in promised if "dispersion_10s" not in w.traffic.model_fields_set]
-    bursty = [w.name for w in promised if w.traffic.dispersion_10s > BURSTY]
+    flat = [name for name in flat if name not in shaped]
+    promised = [w for w in workloads if percentile_of(w) is not None]
+    calm = [w.name for w in promised if "dispersion_10s" not in w.traffic.model_fields_set and w.name not in traced]
+    bursty = [w.name for w in promised if w.traffic.dispersion_10s > BURSTY and w.name not in traced]
     lines = (
         (flat, "no profile given, so the same rate in every hour"),
         (calm, "no dispersion_10s given, so Poisson arrivals inside an hour"),
@@ -231,20 +110,25 @@ def _defaults_taken(workloads: Sequence[Workload]) -> list[str]:
     return [f"{', '.join(names)}: {text}" for names, text in lines if names]
 
 
-def _note_merging(quarter: _Quarter, assumptions: list[str]) -> None:
-    if quarter.levels > len(quarter.groups):
-        assumptions.append(
-            f"{quarter.levels} different hours are planned as {len(quarter.groups)} slices; each is sized for its "
-            "busiest hour"
-        )
+def _note_merging(quarter: Quarter, assumptions: list[str]) -> None:
+    if quarter.levels <= len(quarter.groups):
+        return
+    line = (
+        f"{quarter.levels} different hours are planned as {len(quarter.groups)} slices; each is sized for its "
+        "busiest hour"
+    )
+    if quarter.overstatement > NOTABLE:
+        line += f", which makes machines at most {100 * quarter.overstatement:.2g} % dearer than hour by hour"
+        line += f" (1 % with horizon.slices_per_quarter: {quarter.enough})" if quarter.enough else ""
+    assumptions.append(line)
 
 
-def _slices(calendar: Sequence[Period], quarters: Mapping[int, _Quarter]) -> tuple[Slice, ...]:
+def _slices(calendar: Sequence[Period], quarters: Mapping[int, Quarter]) -> tuple[Slice, ...]:
     """Slices in order of time: those of a quarter once for each of its periods, with its share of their hours."""
     found: list[Slice] = []
     for period in calendar:
         quarter = quarters[period.quarter]
-        lengths = hours_per_month([len(g.hours) for g in quarter.groups])
+        lengths = hours_per_month([float(quarter.axis.lengths[list(g.hours)].sum()) for g in quarter.groups])
         same = [p for p in calendar if p.quarter == period.quarter]
         part = "" if len(same) == 1 else f"{'abcdefghijklmnopqrstuvwxyz'[same.index(period)]}"
         for k, g in enumerate(quarter.groups):
@@ -253,7 +137,7 @@ def _slices(calendar: Sequence[Period], quarters: Mapping[int, _Quarter]) -> tup
                 Slice(
                     id=f"q{period.quarter}{part}.s{k + 1}",
                     quarter=period.quarter,
-                    label=label(g.hours, quarter.hours),
+                    label=quarter.axis.name(g),
                     hours_per_month=hours,
                     order=len(found),
                     begins_month=period.begins_month,
@@ -288,7 +172,7 @@ def _service(members: list[_Stream]) -> Service:
     bands = [
         bands_for([s.means[t] for s in members], [s.tops[t] for s in members]) for t in range(len(members[0].means))
     ]
-    promised = any(_percentile(s.workload) is not None for s in members)
+    promised = any(percentile_of(s.workload) is not None for s in members)
     share = first.purchase.max_spot_share
     return Service(
         id=_service_id([s.workload.name for s in members]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from planner.spec.types import TokenDistribution, TokenVolume, Traffic, Workload
+from planner.spec.types import TokenDistribution, TokenVolume, TraceSummary, Traffic, Workload
 from planner.units import DAYS_PER_MONTH, SECONDS_PER_MONTH
 
 DEFAULT_OUTPUT_TOKENS = 300.0
@@ -51,6 +51,8 @@ def requests_of(workload: Workload) -> Requests:
     it within the tolerance that the spec checks, are scaled to the output volume.
     """
     traffic = workload.traffic
+    if traffic.trace is not None:
+        return _of_trace(workload, traffic, traffic.trace)
     volume = _volume_per_s(traffic)
     if volume is None:
         mean = traffic.mean_req_per_s
@@ -62,6 +64,22 @@ def requests_of(workload: Workload) -> Requests:
     rate = volume.input / math.fsum(c.share * c.input_tokens for c in classes)
     scale = volume.output / (rate * math.fsum(c.share * c.output_tokens for c in classes))
     return Requests(tuple(replace(c, output_tokens=c.output_tokens * scale) for c in classes), rate, None, assumptions)
+
+
+def _of_trace(workload: Workload, traffic: Traffic, trace: TraceSummary) -> Requests:
+    """Rate and lengths of a trace; lengths that the file gives win. Less than a day is taken for the busiest hour."""
+    found = {
+        key: getattr(trace, key)
+        for key in ("input_tokens", "output_tokens")
+        if traffic.classes is None and getattr(traffic, key) is None
+    }
+    what = f"{trace.requests:,} requests over {trace.span_h:.4g} h, dispersion at 10 s {trace.dispersion_10s:.3g}"
+    lines = [f"{workload.name}: {trace.file} ({trace.sha256[:12]}): {what}"]
+    classes = _classes(workload, traffic.model_copy(update=found))
+    if trace.weights:
+        return Requests(classes, trace.mean_req_per_s, None, tuple(lines))
+    lines.append(f"{workload.name}: less than a day of requests, taken for the busiest hour of the profile")
+    return Requests(classes, None, trace.mean_req_per_s, tuple(lines))
 
 
 def _volume_per_s(traffic: Traffic) -> TokenVolume | None:

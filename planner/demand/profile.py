@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -11,7 +11,7 @@ import numpy as np
 from planner.errors import Fault, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -87,11 +87,25 @@ def utc_offset_hours(timezone: str, day: date) -> float:
     return offset.total_seconds() / 3600.0 if offset else 0.0
 
 
-def to_utc(weights: Floats, offset_h: float) -> Floats:
-    """Local weights at UTC hours: the value at UTC hour u is that of local hour u + offset, offset in whole hours."""
-    return np.roll(weights, -round(offset_h))
+def steps_per_hour(offsets_h: Iterable[float]) -> int:
+    """How finely hours must be cut so that local hours begin with a piece: 1, 2 or 4 (whole, half, quarter hours)."""
+    offsets = list(offsets_h)
+    return next((n for n in (1, 2) if all(abs(o * n - round(o * n)) < 1e-9 for o in offsets)), 4)
 
 
-def tile(weights: Floats, hours: int) -> Floats:
-    """A day's weights repeated over a week where other workloads have weeks."""
-    return np.tile(weights, hours // len(weights))
+def to_utc(local: Floats, offset_h: float, pieces: int, steps: int = 1) -> Floats:
+    """Values of local hours (24 or 168) at `pieces` pieces of UTC hours, `steps` to an hour, from Monday 0 h UTC on.
+
+    The piece that begins at UTC hour u has the value of the local hour in which u + offset lies.
+    """
+    hours = np.floor((np.arange(pieces) + round(offset_h * steps)) / steps).astype(np.int64)
+    return np.asarray(local[hours % len(local)], dtype=np.float64)
+
+
+def offsets_over(zones: Sequence[str], first: date, after: date) -> dict[tuple[float, ...], int]:
+    """Offsets of the zones from UTC → days from `first` to the day before `after` on which they hold, in order."""
+    found: dict[tuple[float, ...], int] = {}
+    for day in range((after - first).days):
+        offsets = tuple(utc_offset_hours(zone, first + timedelta(day)) for zone in zones)
+        found[offsets] = found.get(offsets, 0) + 1
+    return found

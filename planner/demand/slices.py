@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,44 @@ LONGEST_LABEL = 60
 
 @dataclass(frozen=True, slots=True)
 class HourGroup:
-    """Hours (indices into the day or week, ascending, UTC) that make up one slice."""
+    """Pieces (indices into the axis, ascending) that make up one slice; with whole-hour zones a piece is an hour."""
 
     hours: tuple[int, ...]
 
 
-def group_hours(rates: Floats, most: int = MOST_SLICES) -> tuple[HourGroup, ...]:
-    """Groups of hours, ordered by their first hour. `rates` [workload, hour] in req/s.
+@dataclass(frozen=True)
+class Axis:
+    """Time of a quarter: the pieces of a typical day or week in UTC, once for each stretch of constant offsets."""
+
+    hours: int
+    """24 or 168."""
+    steps: int = 1
+    """Pieces of an hour."""
+    days: tuple[int, ...] = (1,)
+    """Days of the quarter in each stretch (daylight saving changes offsets); their ratio is what counts."""
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of one stretch."""
+        return self.hours * self.steps
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """[piece of the axis] what it weighs; all 1 with one stretch."""
+        if len(self.days) == 1:
+            return np.ones(self.pieces)
+        return np.repeat(np.asarray(self.days, dtype=np.float64), self.pieces)
+
+    def name(self, group: HourGroup) -> str:
+        """What a person calls a group: by the hours of the longest stretch that it lies in."""
+        counts = [self.days[k] if any(h // self.pieces == k for h in group.hours) else 0 for k in range(len(self.days))]
+        stretch = counts.index(max(counts))
+        inside = [h - stretch * self.pieces for h in group.hours if h // self.pieces == stretch]
+        return label(inside, self.pieces, self.steps)
+
+
+def group_hours(rates: Floats, most: int = MOST_SLICES, lengths: Floats | None = None) -> tuple[HourGroup, ...]:
+    """Groups of hours, ordered by their first hour. `rates` [workload, hour] in req/s, `lengths` [hour] (default 1).
 
     Identical hours are one group at no loss. While there are more than `most`, the two groups are joined whose union
     wastes least: Σ over workloads of hours·(max − mean), relative to the workload's volume. A group's capacity is sized
@@ -39,7 +71,7 @@ def group_hours(rates: Floats, most: int = MOST_SLICES) -> tuple[HourGroup, ...]
     """
     groups = _identical(rates)
     if len(groups) > most:
-        groups = _join(groups, rates, most)
+        groups = _join(groups, rates, most, np.ones(rates.shape[1]) if lengths is None else lengths)
     return tuple(HourGroup(tuple(sorted(g))) for g in sorted(groups, key=min))
 
 
@@ -52,10 +84,10 @@ def _identical(rates: Floats) -> list[list[int]]:
     return list(found.values())
 
 
-def _join(groups: list[list[int]], rates: Floats, most: int) -> list[list[int]]:
-    relative = rates / np.maximum(rates.sum(axis=1, keepdims=True), 1e-300)
-    hours = np.array([len(g) for g in groups], dtype=np.float64)
-    total = np.stack([relative[:, g].sum(axis=1) for g in groups])
+def _join(groups: list[list[int]], rates: Floats, most: int, lengths: Floats) -> list[list[int]]:
+    relative = rates / np.maximum((rates * lengths).sum(axis=1, keepdims=True), 1e-300)
+    hours = np.array([lengths[g].sum() for g in groups], dtype=np.float64)
+    total = np.stack([(relative[:, g] * lengths[g]).sum(axis=1) for g in groups])
     top = np.stack([relative[:, g].max(axis=1) for g in groups])
     alive = list(range(len(groups)))
     cost = np.full((len(groups), len(groups)), np.inf)
@@ -83,7 +115,40 @@ def _waste(i: int, hours: Floats, total: Floats, top: Floats) -> Floats:
     return waste
 
 
-def hours_per_month(counts: Sequence[int]) -> list[float]:
+def overstatement(rates: Floats, groups: Sequence[HourGroup], lengths: Floats) -> float:
+    """How much dearer slices make a workload at most than planning hour by hour, as a share of the cost.
+
+    Terms at r times the price by the hour, the rest by the hour, of machines of any size: on the hours' own curve
+    min_C r·C + E[max(0, D − C)] is paid, on the slices' the same with D at the busiest hour of each slice. The largest
+    excess over the workloads and r = 0.3, 0.4, …, 0.9.
+    """
+    worst = 0.0
+    weights = lengths / lengths.sum()
+    for row in rates:
+        if float(row.max()) <= 0.0:
+            continue
+        coarse = np.empty_like(row)
+        for g in groups:
+            coarse[list(g.hours)] = row[list(g.hours)].max()
+        for ratio in PRICE_RATIOS:
+            worst = max(worst, curve_cost(coarse, weights, ratio) / curve_cost(row, weights, ratio) - 1.0)
+    return worst
+
+
+PRICE_RATIOS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""Price of a term ÷ price by the hour."""
+
+
+def curve_cost(demand: Floats, weights: Floats, ratio: float) -> float:
+    """min_C ratio·C + Σ weight·max(0, demand − C): C is the smallest that demand exceeds in at most `ratio` of time."""
+    order = np.argsort(-demand, kind="stable")
+    above = np.cumsum(weights[order])
+    position = min(int(np.searchsorted(above, ratio * (1.0 - 1e-12))), len(order) - 1)
+    committed = float(demand[order][position])
+    return ratio * committed + float((weights * np.maximum(demand - committed, 0.0)).sum())
+
+
+def hours_per_month(counts: Sequence[float]) -> list[float]:
     """Hours of a month for groups of so many hours of the axis; they add up to 730 to the last bit."""
     lengths = [HOURS_PER_MONTH * count / sum(counts) for count in counts]
     longest = lengths.index(max(lengths))
@@ -94,43 +159,55 @@ def hours_per_month(counts: Sequence[int]) -> list[float]:
     return lengths
 
 
-def label(hours: Sequence[int], total: int) -> str:
-    """What a person calls the group: `08–12, 17–18 UTC`, `Mon–Fri 08–18 UTC`, `all hours`."""
+def label(hours: Sequence[int], total: int, steps: int = 1) -> str:
+    """What a person calls the group: `08–12, 17–18 UTC`, `Mon–Fri 08–18 UTC`, `all hours`; `steps` pieces an hour."""
     if len(hours) == total:
         return "all hours"
-    if total == 24:
-        return f"{_ranges(hours)} UTC"
-    days = [tuple(h - 24 * d for h in hours if h // 24 == d) for d in range(7)]
+    day = 24 * steps
+    if total == day:
+        return f"{_ranges(hours, steps)} UTC"
+    days = [tuple(h - day * d for h in hours if h // day == d) for d in range(7)]
     parts = []
     for in_day, same in groupby(range(7), key=lambda d: days[d]):
         listed = list(same)
         if in_day:
             name = DAYS[listed[0]] if len(listed) == 1 else f"{DAYS[listed[0]]}–{DAYS[listed[-1]]}"
-            parts.append(name if len(in_day) == 24 else f"{name} {_ranges(in_day)}")
+            parts.append(name if len(in_day) == day else f"{name} {_ranges(in_day, steps)}")
     text = f"{'; '.join(parts)} UTC"
     if len(text) <= LONGEST_LABEL:
         return text
-    return f"{len(hours)} h a week from {DAYS[hours[0] // 24]} {hours[0] % 24:02d} UTC"
+    return f"{len(hours) / steps:g} h a week from {DAYS[hours[0] // day]} {_clock(hours[0] % day, steps)} UTC"
 
 
-def _ranges(hours: Sequence[int]) -> str:
-    """Ascending hours as ranges, `08–12, 17–18`; one that runs over midnight is joined, `22–02`."""
+def _clock(piece: int, steps: int) -> str:
+    """`08`, or `08:30` where the hour is not whole."""
+    hour, part = divmod(piece, steps)
+    return f"{hour:02d}" if part == 0 else f"{hour:02d}:{60 * part // steps:02d}"
+
+
+def _ranges(hours: Sequence[int], steps: int = 1) -> str:
+    """Ascending pieces as ranges, `08–12, 17–18`; one that runs over midnight is joined, `22–02`."""
     breaks = [0, *(k + 1 for k, (a, b) in enumerate(pairwise(hours)) if b != a + 1), len(hours)]
     runs = [[hours[a], hours[b - 1] + 1] for a, b in pairwise(breaks)]
-    if len(runs) > 1 and runs[0][0] == 0 and runs[-1][1] == 24:
+    if len(runs) > 1 and runs[0][0] == 0 and runs[-1][1] == 24 * steps:
         runs = [*runs[1:-1], [runs[-1][0], runs[0][1]]]
-    return ", ".join(f"{a:02d}–{b:02d}" for a, b in runs)
+    return ", ".join(f"{_clock(a, steps)}–{_clock(b, steps)}" for a, b in runs)
 
 
-def slice_means(rates: Floats, groups: Sequence[HourGroup]) -> list[list[float]]:
+def slice_means(rates: Floats, groups: Sequence[HourGroup], lengths: Floats | None = None) -> list[list[float]]:
     """[group][workload] mean rate; the hours-weighted sum over groups is the volume exactly."""
-    return [[_mean(row[list(g.hours)]) for row in rates] for g in groups]
+    return [[_mean(row[list(g.hours)], None if lengths is None else lengths[list(g.hours)]) for row in rates]
+            for g in groups]  # fmt: skip
 
 
-def _mean(values: Floats) -> float:
+def _mean(values: Floats, lengths: Floats | None) -> float:
     """Equal up to the 12 digits that make hours identical: their largest, so that nothing seems to vary."""
     top = float(values.max())
-    return top if float(values.min()) >= top * (1.0 - 1e-11) else math.fsum(values) / len(values)
+    if float(values.min()) >= top * (1.0 - 1e-11):
+        return top
+    if lengths is None or float(np.ptp(lengths)) == 0.0:
+        return math.fsum(values) / len(values)
+    return math.fsum(values * lengths) / math.fsum(lengths)
 
 
 def slice_tops(rates: Floats, groups: Sequence[HourGroup]) -> list[list[float]]:

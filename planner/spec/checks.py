@@ -10,11 +10,12 @@ from types import MappingProxyType
 
 from planner.base import Frozen
 from planner.spec import support
-from planner.spec.names import name_help
+from planner.spec.names import is_file_name, name_help
 from planner.spec.nodes import Mapping as MappingNode
 from planner.spec.nodes import Scalar
 from planner.spec.nodes import Sequence as SequenceNode
 from planner.spec.reader import Check, Reading
+from planner.spec.traces import FileFault, read_profile, read_trace
 from planner.spec.types import (
     Horizon,
     Measured,
@@ -62,8 +63,9 @@ def check_traffic(reading: Reading) -> None:
     _check_lengths(reading, ways)
     if len(ways) == 1 and ways[0] in VOLUMES:
         _check_agreement(reading, ways[0])
-    support.check_profile(reading)
+    _read_profile(reading)
     _check_profile(reading)
+    _read_trace(reading)
     _check_timezone(reading)
     if len(reading.given("growth_per_quarter", "quarter_factors")) == 2:
         message = "growth_per_quarter and quarter_factors both say how the rate changes"
@@ -171,6 +173,47 @@ def check_distribution(reading: Reading) -> None:
         help_ = "one request in 20 of that length would alone exceed the mean"
         message = f"p95 ({p95:g}) is more than {LARGEST_P95_TO_MEAN:g} × the mean ({mean:g})"
         reading.fault("S208", message, reading.value_place("p95"), help_)
+
+
+def _read_profile(reading: Reading) -> None:
+    """A CSV in place of its weights."""
+    profile, column = reading.values.get("profile"), reading.values.get("profile_column")
+    if isinstance(profile, str) and is_file_name(profile):
+        try:
+            weights = read_profile(reading.reader.base_dir / profile, column if isinstance(column, str) else None)
+            reading.values["profile"] = weights
+        except FileFault as error:
+            help_ = "a CSV with a row an hour, 24 or whole weeks of 168; its path is relative to the workload file"
+            reading.fault("S215", str(error), reading.value_place("profile"), help_)
+            reading.values.pop("profile")
+    elif column is not None:
+        help_ = "leave it out, or name a CSV in profile"
+        reading.fault("S208", "profile_column without a CSV", reading.key_place("profile_column"), help_)
+
+
+def _read_trace(reading: Reading) -> None:
+    """A file of requests in place of its summary."""
+    shown = reading.values.get("trace")
+    if not isinstance(shown, str):
+        return
+    place = reading.value_place("trace")
+    try:
+        trace = read_trace(reading.reader.base_dir / shown, shown)
+    except FileFault as error:
+        help_ = (
+            "a CSV or .jsonl with a time, and input and output tokens of every request, relative to the workload file"
+        )
+        reading.fault("S215", str(error), place, help_)
+        reading.values.pop("trace")
+        return
+    reading.values["trace"] = trace
+    if trace.weights and reading.given("profile", "peak_to_mean"):
+        key = reading.given("profile", "peak_to_mean")[0]
+        message = f"{key} and a trace of {trace.span_h:.0f} h both say when requests come"
+        reading.fault("S206", message, reading.key_place(key), "keep one of them")
+    for key in LENGTHS if not reading.given("classes") else ():
+        if getattr(trace, key) is None and not reading.given(key):
+            reading.fault("S205", f"{shown} has no {key.replace('_', ' ')}", place, f"give {key} in traffic")
 
 
 def _check_profile(reading: Reading) -> None:

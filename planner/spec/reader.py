@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -110,6 +111,8 @@ class Reader:
     """Keys of a type that are part of the format but of no type: each has a rule that refuses or accepts it."""
     homes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Key → the mapping that it belongs to, for keys that are in the wrong one."""
+    base_dir: Path = field(default_factory=Path)
+    """Where relative paths of the file start."""
     faults: list[Fault] = field(default_factory=list)
     unknown: set[Place] = field(default_factory=set)
     """Where unknown fields were found."""
@@ -196,7 +199,7 @@ class Reader:
         table = known_table(self.names, kind)
         found = find_name(kind, text, table) if table or kind != "certifications" else text
         if found is None and kind == "profiles" and is_file_name(text):
-            return INVALID  # refused as not supported, by the rule of traffic
+            return text  # read by the rule of traffic
         if found is None:
             hint = country_help(text, table) if kind == "countries" else name_help(text, table)
             hint = hint or f"`planner catalog list {kind}` shows every known name"

@@ -42,7 +42,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(fields_of(Sovereignty), "sovereignty"),
         **dict.fromkeys(fields_of(Resilience), "resilience"),
         **dict.fromkeys(fields_of(Purchase), "purchase"),
-        **dict.fromkeys((*fields_of(Traffic), *UNSUPPORTED_KEYS[Traffic]), "traffic"),
+        **dict.fromkeys(fields_of(Traffic), "traffic"),
         **dict.fromkeys(("model", *fields_of(Workload), *UNSUPPORTED_KEYS[Workload]), "a workload"),
         **dict.fromkeys(("defaults", *fields_of(Spec), *UNSUPPORTED_KEYS[Spec]), "the top of the file"),
         "name": "a workload",
@@ -57,7 +57,7 @@ def resolve_spec(doc: SpecDocument, names: KnownNames) -> Spec:
     `defaults` are merged below each workload: mappings key by key, anything else is replaced; null takes a default
     away. Raises InputError with all faults in file order (S110, S2xx, S3xx, S401).
     """
-    reader = Reader(doc.path, doc.lines, names, CHECKS, UNSUPPORTED_KEYS, HOMES)
+    reader = Reader(doc.path, doc.lines, names, CHECKS, UNSUPPORTED_KEYS, HOMES, base_dir=doc.base_dir)
     root = _with_workloads(doc.root, reader)
     found = reader.read(record(Spec), root, _top(doc.root), "a workload file")
     faults = _in_order((*doc.faults, *reader.faults))

@@ -15,7 +15,7 @@ from pydantic_core import PydanticUndefined
 
 from planner.base import Frozen
 from planner.spec.quantities import Unit, unit_of
-from planner.spec.types import NameOf
+from planner.spec.types import FileOf, NameOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,8 @@ def fields_of(model: type[Frozen]) -> dict[str, FieldShape]:
 
 
 def _shape(annotation: Any, metadata: tuple[object, ...], key: str) -> Shape:
+    if any(isinstance(m, FileOf) for m in metadata):
+        return Text()
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         inner, *extra = args

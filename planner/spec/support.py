@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from planner.base import Frozen
-from planner.spec.names import is_file_name
 from planner.spec.nodes import Mapping as MappingNode
 from planner.spec.nodes import Node, Scalar
 from planner.spec.nodes import Sequence as SequenceNode
@@ -17,7 +16,6 @@ from planner.spec.types import (
     Fleet,
     SpareDomain,
     Spec,
-    Traffic,
     Workload,
     WorkloadKind,
 )
@@ -68,9 +66,6 @@ UNSUPPORTED_KEYS: Mapping[type[Frozen], Mapping[str, Check]] = MappingProxyType(
         Workload: {
             "preemptible": _key("preemptible", _is_false, "preemptible work is", "write false, or leave it out"),
         },
-        Traffic: {
-            "trace": _key("trace", _never, "request traces are", "give a rate with profile and dispersion_10s"),
-        },
         Fleet: {
             "baseline": _key("baseline", _never, "comparing with an earlier plan is", "leave it out"),
         },
@@ -104,13 +99,6 @@ def check_kind(reading: Reading) -> None:
     """Online workloads only."""
     if reading.values.get("kind", WorkloadKind.ONLINE) != WorkloadKind.ONLINE:
         refuse(reading, "kind", "batch work is", "write online, or leave it out")
-
-
-def check_profile(reading: Reading) -> None:
-    """Profiles come from the catalog or are written out; a file is neither."""
-    node = reading.node.get("profile")
-    if isinstance(node, Scalar) and is_file_name(node.text):
-        refuse(reading, "profile", "reading a profile from a file is", "write its 24 or 168 weights as a list")
 
 
 def check_estimators(reading: Reading) -> None:

@@ -30,6 +30,13 @@ class NameOf:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class FileOf:
+    """Marks a value that is written as the name of a file and read from it."""
+
+    kind: str
+
+
 ModelName = Annotated[str, NameOf("models")]
 PrecisionName = Annotated[str, NameOf("precisions")]
 EngineName = Annotated[str, NameOf("engines")]
@@ -65,6 +72,8 @@ class Horizon(Frozen):
     """What commitments that outlast the horizon are worth; repeat: the last quarter goes on as it is."""
     discount_rate_per_year: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Rate that later payments are discounted at, per year."""
+    slices_per_quarter: Annotated[int, Field(ge=1, le=168)] = 8
+    """Most typical hours that a quarter is planned with; more of them follow the hours more closely and take longer."""
 
 
 class TokenVolume(Frozen):
@@ -109,6 +118,36 @@ class Growth(Frozen):
     """If more comes than expected."""
 
 
+class TraceSummary(Frozen):
+    """What a file of requests says of a workload, taken when the workload file is read."""
+
+    file: str
+    """As written in the workload file."""
+    sha256: str
+    """Digest of the file."""
+    requests: int
+    """Requests in it."""
+    span_h: float
+    """From its first to its last request."""
+    mean_req_per_s: float
+    """Requests over the span."""
+    weights: tuple[float, ...]
+    """24 (a day or more) or 168 (a week or more) relative rates in the trace's clock; empty: less than a day."""
+    ratios: dict[str, tuple[float, ...]]
+    """Percentile (`p95`) → for each of these hours (or for all) the rate of the minutes that so many requests arrive in
+    or in quieter ones, over the hour's mean."""
+    dispersion_10s: float
+    """Index of dispersion of 10-second counts around their hour's mean."""
+    input_tokens: TokenDistribution | None
+    """Prompt lengths; None: the file has none."""
+    output_tokens: TokenDistribution | None
+    """Generated lengths."""
+
+    def sizing_ratios(self, percentile: float) -> tuple[float, ...]:
+        """Sizing ÷ mean rate of each hour for a percentile of requests, 0.5, 0.9, 0.95 or 0.99."""
+        return self.ratios[f"p{round(100 * percentile)}"]
+
+
 class Traffic(Frozen):
     """Exactly one way to say how much, and one way to say how long the requests are."""
 
@@ -122,10 +161,14 @@ class Traffic(Frozen):
     """Prompt and generated tokens in a month of 730 hours."""
     tokens_per_day: TokenVolume | None = None
     """Prompt and generated tokens in a day."""
+    trace: Annotated[TraceSummary | None, FileOf("trace")] = None
+    """File of requests (CSV or JSON lines with a time, input and output tokens): rates, bursts and lengths are its."""
     peak_to_mean: Annotated[float, Field(ge=1)] | None = None
     """Busiest hour ÷ mean. Default: from the profile, which is reshaped to meet it where both are given."""
     profile: ProfileName | tuple[NonNegative, ...] | None = None
-    """Catalog id, or 24 / 168 weights (hour of day / of week). Default: flat."""
+    """Catalog id, 24 / 168 weights (hour of day / of week), or a CSV of hourly rates. Default: flat."""
+    profile_column: str | None = None
+    """Column of the CSV that holds the rates. Default: its only one besides the time."""
     timezone: str = "UTC"
     """Time zone of the profile, a name of the tz database."""
     dispersion_10s: Annotated[float, Field(ge=1, le=1e6)] = 1.0

@@ -85,7 +85,8 @@ def test_time_zone_moves_the_hours_and_is_an_assumption(catalog: Catalog, spec_o
     traffic = {"peak_req_per_s": 10, "profile": "office-hours", "timezone": "Europe/Berlin", **LENGTHS}
     demand = build_demand(spec_of({"traffic": traffic}, horizon={"start": "2027-01-01"}), catalog)
     assert [s.label for s in demand.slices] == ["23–06 UTC", "06–16 UTC", "16–23 UTC"]
-    assert demand.assumptions == ("w0: Europe/Berlin is UTC+1 h all quarter, as on 2027-01-01",)
+    moves = "UTC+1 h on 86 days and UTC+2 h on 4 days of the quarter from 2027-01-01, so its hours move"
+    assert demand.assumptions == (f"w0: Europe/Berlin is {moves}",)
     summer = build_demand(spec_of({"traffic": traffic}, horizon={"start": "2027-07-01"}), catalog)
     assert summer.slices[1].label == "05–15 UTC"
 

@@ -72,7 +72,10 @@ def test_time_zones() -> None:
     assert utc_offset_hours("America/New_York", winter) == -5.0
     assert utc_offset_hours("Asia/Kolkata", winter) == 5.5
     local = np.arange(24.0)
-    assert to_utc(local, 2.0)[6] == 8.0  # 06 UTC is 08 local
+    assert to_utc(local, 2.0, 24)[6] == 8.0  # 06 UTC is 08 local
+    assert list(to_utc(local, 5.5, 48, 2)[:3]) == [5.0, 6.0, 6.0]  # 00:30 UTC is 06:00 in India
+    assert to_utc(local, -3.5, 48, 2)[0] == 20.0
+    assert to_utc(np.arange(168.0), 1.0, 168)[167] == 0.0  # Sunday 23 UTC is Monday 00 local
 
 
 @given(

@@ -42,7 +42,8 @@ def test_every_field_is_listed_as_the_types_have_it() -> None:
 
 
 def test_every_field_of_every_type_occurs() -> None:
-    models = [m for m in vars(types).values() if isinstance(m, type) and issubclass(m, Frozen) and m is not Frozen]
+    models = [m for m in vars(types).values() if isinstance(m, type) and issubclass(m, Frozen)]
+    models = [m for m in models if m not in (Frozen, types.TraceSummary)]  # a summary is read from a file
     assert len(models) > 20
     keys = {key for model in models for key in fields_of(model)}
     assert {key for key in keys if f"\n| `{key}` | " not in split(PAGE)[1]} == set()

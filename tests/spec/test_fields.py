@@ -316,17 +316,6 @@ def test_workload_rules_not_supported_yet(chat: Faults, line: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "{trace: conv.csv}",
-        "{peak_req_per_s: 1, input_tokens: 1, output_tokens: 1, profile: day.csv}",
-    ],
-)
-def test_traffic_not_supported_yet(traffic: Faults, text: str) -> None:
-    assert only(traffic(text)).code == "S401"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "horizon: {quarters: 1, terminal: repeat, discount_rate_per_year: 0}\n",
         "policy: {estimators: [measured, silicon, analytic], spot: {rework_fraction: 0.0}}\n",
         "policy: {estimators: [measured]}\n",
