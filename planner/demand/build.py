@@ -15,8 +15,8 @@ from planner.demand.sizing import Bands, bands_for
 from planner.demand.slices import hours_per_month
 from planner.demand.types import Demand, RequestClass, Service, Slice
 from planner.spec.canonical import canonical
-from planner.spec.types import PERCENTILE_VALUE, Spec, Tenancy, Workload
-from planner.units import ms_to_s
+from planner.spec.types import PERCENTILE_VALUE, Resilience, Slo, Spec, Tenancy, Workload, WorkloadKind
+from planner.units import HOURS_PER_MONTH, ms_to_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +40,8 @@ class _Stream:
     """Mean rate per slice, req/s."""
     tops: tuple[float, ...] = ()
     """Sizing rate per slice."""
+    windows: tuple[tuple[float, ...], ...] = ()
+    """[window][slice] hours per month, batch work only."""
 
 
 def build_demand(spec: Spec, catalog: Catalog) -> Demand:
@@ -69,6 +71,7 @@ def build_demand(spec: Spec, catalog: Catalog) -> Demand:
             requests[w].classes,
             tuple(m[w] for p in calendar for m in quarters[p.quarter].means),
             tuple(t[w] for p in calendar for t in quarters[p.quarter].tops),
+            _windows(w, calendar, quarters),
         )
         for w, workload in enumerate(spec.workloads)
     ]
@@ -77,6 +80,19 @@ def build_demand(spec: Spec, catalog: Catalog) -> Demand:
         services=tuple(sorted((_service(members) for members in _shared(streams)), key=lambda s: s.id)),
         assumptions=tuple(assumptions),
     )
+
+
+def _windows(w: int, calendar: Sequence[Period], quarters: Mapping[int, Quarter]) -> tuple[tuple[float, ...], ...]:
+    """[window][slice] hours per month of a workload: the windows of each period, 0 in the slices of the others."""
+    sizes = [len(quarters[p.quarter].groups) for p in calendar]
+    found = []
+    for j, period in enumerate(calendar):
+        quarter = quarters[period.quarter]
+        before, after = (0.0,) * sum(sizes[:j]), (0.0,) * sum(sizes[j + 1 :])
+        unit = HOURS_PER_MONTH * period.share / float(quarter.axis.lengths.sum())
+        for window in quarter.windows[w]:
+            found.append((*before, *(unit * n for n in window), *after))
+    return tuple(found)
 
 
 def first_day(spec: Spec, catalog: Catalog) -> date:
@@ -94,12 +110,16 @@ def _defaults_taken(workloads: Sequence[Workload]) -> list[str]:
     """What the file left open, and what is warned of."""
     traced = {w.name for w in workloads if w.traffic.trace is not None}
     shaped = {w.name for w in workloads if w.traffic.trace is not None and w.traffic.trace.weights}
-    flat = [w.name for w in workloads if w.traffic.profile is None and w.traffic.peak_to_mean is None]
+    batch = [w for w in workloads if w.kind is WorkloadKind.BATCH]
+    online = [w for w in workloads if w.kind is not WorkloadKind.BATCH]
+    waiting = [w.name for w in batch if w.slo != Slo() or w.resilience != Resilience()]
+    flat = [w.name for w in online if w.traffic.profile is None and w.traffic.peak_to_mean is None]
     flat = [name for name in flat if name not in shaped]
     promised = [w for w in workloads if percentile_of(w) is not None]
     calm = [w.name for w in promised if "dispersion_10s" not in w.traffic.model_fields_set and w.name not in traced]
     bursty = [w.name for w in promised if w.traffic.dispersion_10s > BURSTY and w.name not in traced]
     lines = (
+        (waiting, "batch work has a deadline, so latency promises, spares and losses are not planned for"),
         (flat, "no profile given, so the same rate in every hour"),
         (calm, "no dispersion_10s given, so Poisson arrivals inside an hour"),
         (
@@ -159,6 +179,8 @@ def _sharing_key(w: Workload) -> object:
     if w.tenancy is Tenancy.DEDICATED:
         return w.name
     engine = (w.models, w.precisions, w.kv_precisions, w.engines, w.gpu_memory_utilization, w.max_num_seqs)
+    if w.kind is WorkloadKind.BATCH:
+        return (*engine, w.kind, w.window, w.sovereignty, w.purchase)
     return (*engine, w.kind, w.sovereignty, w.resilience, w.purchase)
 
 
@@ -190,12 +212,14 @@ def _service(members: list[_Stream]) -> Service:
         options=first.purchase.options,
         max_spot_share=share if share is not None else (SPOT_SHARE_WITH_SLO if promised else 1.0),
         band_weights=tuple(b.weights for b in bands),
+        windows=members[0].windows,
     )
 
 
 def _request_class(stream: _Stream, lengths: ClassLengths, bands: Sequence[Bands]) -> RequestClass:
     workload, traffic = stream.workload, stream.workload.traffic
-    ttft, tpot = workload.slo.limit("ttft"), workload.slo.limit("tpot")
+    slo = Slo() if workload.kind is WorkloadKind.BATCH else workload.slo
+    ttft, tpot = slo.limit("ttft"), slo.limit("tpot")
     rates = [b.rates(m, q) for b, m, q in zip(bands, stream.means, stream.tops, strict=True)]
     return RequestClass(
         id=f"{workload.name}/{lengths.name}",
@@ -208,7 +232,7 @@ def _request_class(stream: _Stream, lengths: ClassLengths, bands: Sequence[Bands
         ttft_quantile=PERCENTILE_VALUE[ttft[0]] if ttft else None,
         tpot_limit_s=ms_to_s(tpot[1]) if tpot else None,
         tpot_quantile=PERCENTILE_VALUE[tpot[0]] if tpot else None,
-        client_region=workload.slo.client_region,
+        client_region=slo.client_region,
         max_context_tokens=workload.max_context_tokens,
         mean_req_per_s=tuple(m * lengths.share for m in stream.means),
         sizing_req_per_s=tuple(q * lengths.share for q in stream.tops),

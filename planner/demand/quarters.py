@@ -10,7 +10,8 @@ import numpy as np
 from planner.demand.profile import hourly_weights, offsets_over, steps_per_hour, to_utc
 from planner.demand.sizing import sizing_rates
 from planner.demand.slices import Axis, HourGroup, group_hours, overstatement, slice_means, slice_tops
-from planner.spec.types import PERCENTILE_VALUE, Spec, Workload
+from planner.demand.windows import said, window_weights, windows_in_groups
+from planner.spec.types import PERCENTILE_VALUE, Spec, Workload, WorkloadKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,8 @@ class Quarter:
     """Different hours before any were joined."""
     overstatement: float
     """How much dearer the slices make a workload at most than planning hour by hour, as a share of the cost."""
+    windows: list[list[tuple[float, ...]]]
+    """[workload][window][group] weight of the axis, batch work only."""
     enough: int | None
     """Slices that would bring that below `NOTABLE`; None: it is, or none of `FINER` would."""
 
@@ -62,7 +65,9 @@ class _Local:
 
 
 def percentile_of(workload: Workload) -> float | None:
-    """The strictest percentile that the workload promises; None: throughput only."""
+    """The strictest percentile that the workload promises; None: throughput only, as for batch work."""
+    if workload.kind is WorkloadKind.BATCH:
+        return None
     promised = [workload.slo.limit("ttft"), workload.slo.limit("tpot")]
     return max((PERCENTILE_VALUE[p[0]] for p in promised if p), default=None)
 
@@ -88,28 +93,33 @@ def plan_quarter(
         base = _hourly(request, weights, noted)
         factor, last = _factors(workload, quarter)
         mean = without_dust(base * factor) if factor != 1.0 else base
-        busiest = mean if last == 1.0 else mean * last
+        busiest = mean if last == 1.0 or workload.kind is WorkloadKind.BATCH else mean * last
         hourly.append(mean)
         ratio = None if local.ratio is None else _on_axis(local.ratio, local.zone, axis, offsets)
         sizing.append(_sizing(workload, busiest, ratio))
     assumptions += [line for line in noted if line not in assumptions]
-    return _grouped(spec, axis, np.stack(hourly), np.stack(sizing))
+    return _grouped(spec, axis, offsets, np.stack(hourly), np.stack(sizing))
 
 
-def _grouped(spec: Spec, axis: Axis, hourly: Floats, sizing: Floats) -> Quarter:
+def _grouped(spec: Spec, axis: Axis, offsets: Sequence[dict[str, float]], hourly: Floats, sizing: Floats) -> Quarter:
     most, lengths = spec.horizon.slices_per_quarter, axis.lengths
-    groups = group_hours(hourly, most, lengths)
+    batch = [w.kind is WorkloadKind.BATCH for w in spec.workloads]
+    apart = hourly[batch] > 0.0
+    groups = group_hours(hourly, most, lengths, apart)
     levels = len(group_hours(hourly, hourly.shape[1], lengths))
     excess, enough = 0.0, None
     if levels > len(groups):
         excess = overstatement(sizing, groups, lengths)
         finer = (n for n in FINER if most < n < levels) if excess > NOTABLE else iter(())
         enough = next(
-            (n for n in finer if overstatement(sizing, group_hours(hourly, n, lengths), lengths) <= NOTABLE), None
+            (n for n in finer if overstatement(sizing, group_hours(hourly, n, lengths, apart), lengths) <= NOTABLE),
+            None,
         )
-    return Quarter(
-        axis, groups, slice_means(hourly, groups, lengths), slice_tops(sizing, groups), levels, excess, enough
-    )
+    windows = [
+        windows_in_groups(w, groups, axis, offsets) if b else [] for w, b in zip(spec.workloads, batch, strict=True)
+    ]
+    means, tops = slice_means(hourly, groups, lengths), slice_tops(sizing, groups)
+    return Quarter(axis, groups, means, tops, levels, excess, windows, enough)
 
 
 def _sizing(workload: Workload, busiest: Floats, ratio: Floats | None) -> Floats:
@@ -127,19 +137,24 @@ def _sizing(workload: Workload, busiest: Floats, ratio: Floats | None) -> Floats
 def _local(workload: Workload, catalog: Catalog, assumptions: list[str]) -> _Local:
     """A workload's weights and, from a trace, the ratio of sizing to mean rate."""
     traffic = workload.traffic
+    if workload.kind is WorkloadKind.BATCH:
+        assumptions.append(said(workload))
+        clock = workload.window.timezone if workload.window is not None else "UTC"
+        weights = window_weights(workload)
+        return _Local(weights, clock if clock != "UTC" and float(np.ptp(weights)) > 0.0 else None, None)
     trace = traffic.trace
     ratio = None
-    weights: Sequence[float] | None
+    shape: Sequence[float] | None
     if trace is not None and trace.weights:
-        weights = trace.weights
+        shape = trace.weights
     else:
         given = traffic.profile
-        weights = catalog.profile(given).weights if isinstance(given, str) else given
-    local = hourly_weights(weights, traffic.peak_to_mean)
+        shape = catalog.profile(given).weights if isinstance(given, str) else given
+    local = hourly_weights(shape, traffic.peak_to_mean)
     if trace is not None:
         percentile = percentile_of(workload)
         ratio = None if percentile is None else np.asarray(trace.sizing_ratios(percentile), dtype=np.float64)
-    flat_given = weights is None or len(set(weights)) == 1
+    flat_given = shape is None or len(set(shape)) == 1
     if flat_given and float(np.ptp(local)) > 0.0:
         assumptions.append(
             f"{workload.name}: peak_to_mean {traffic.peak_to_mean:g} without a profile, so one peak a day at 14:00 "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,16 +63,19 @@ class Axis:
         return label(inside, self.pieces, self.steps)
 
 
-def group_hours(rates: Floats, most: int = MOST_SLICES, lengths: Floats | None = None) -> tuple[HourGroup, ...]:
+def group_hours(
+    rates: Floats, most: int = MOST_SLICES, lengths: Floats | None = None, apart: NDArray[np.bool_] | None = None
+) -> tuple[HourGroup, ...]:
     """Groups of hours, ordered by their first hour. `rates` [workload, hour] in req/s, `lengths` [hour] (default 1).
 
     Identical hours are one group at no loss. While there are more than `most`, the two groups are joined whose union
     wastes least: Σ over workloads of hours·(max − mean), relative to the workload's volume. A group's capacity is sized
-    for its busiest hour, so no peak is lost; its mean keeps the volume.
+    for its busiest hour, so no peak is lost; its mean keeps the volume. Hours with different columns of `apart`
+    [mark, hour] are never joined: slices are cut where a window begins or ends.
     """
     groups = _identical(rates)
     if len(groups) > most:
-        groups = _join(groups, rates, most, np.ones(rates.shape[1]) if lengths is None else lengths)
+        groups = _join(groups, rates, most, np.ones(rates.shape[1]) if lengths is None else lengths, apart)
     return tuple(HourGroup(tuple(sorted(g))) for g in sorted(groups, key=min))
 
 
@@ -84,7 +88,9 @@ def _identical(rates: Floats) -> list[list[int]]:
     return list(found.values())
 
 
-def _join(groups: list[list[int]], rates: Floats, most: int, lengths: Floats) -> list[list[int]]:
+def _join(
+    groups: list[list[int]], rates: Floats, most: int, lengths: Floats, apart: NDArray[np.bool_] | None
+) -> list[list[int]]:
     relative = rates / np.maximum((rates * lengths).sum(axis=1, keepdims=True), 1e-300)
     hours = np.array([lengths[g].sum() for g in groups], dtype=np.float64)
     total = np.stack([(relative[:, g] * lengths[g]).sum(axis=1) for g in groups])
@@ -94,7 +100,11 @@ def _join(groups: list[list[int]], rates: Floats, most: int, lengths: Floats) ->
     for i in alive:
         cost[i] = _waste(i, hours, total, top)
         cost[i, : i + 1] = np.inf
-    while len(alive) > most:
+    marks = [b"" if apart is None else apart[:, g[0]].tobytes() for g in groups]
+    for i, j in itertools.combinations(alive, 2):
+        if marks[i] != marks[j]:
+            cost[i, j] = np.inf
+    while len(alive) > max(most, len(set(marks))):
         i, j = divmod(int(np.argmin(cost)), len(groups))
         groups[i] = groups[i] + groups[j]
         hours[i], total[i], top[i] = hours[i] + hours[j], total[i] + total[j], np.maximum(top[i], top[j])
@@ -102,7 +112,7 @@ def _join(groups: list[list[int]], rates: Floats, most: int, lengths: Floats) ->
         cost[j, :] = cost[:, j] = np.inf
         fresh = _waste(i, hours, total, top)
         for k in alive:
-            if k != i:
+            if k != i and marks[k] == marks[i]:
                 cost[min(i, k), max(i, k)] = fresh[k]
     return [groups[i] for i in alive]
 

@@ -15,7 +15,7 @@ from planner.candidates.types import ApiCandidate, Pool, Problem
 from planner.catalog.catalog import Catalog
 from planner.formulation.compile import Compiled, compile_milp
 from planner.formulation.cost import TERM_OF
-from planner.formulation.families import capacity_terms, commitments, option_terms
+from planner.formulation.families import api_terms, capacity_terms, commitments, option_terms
 from planner.formulation.limits import configuration_indicators
 from planner.formulation.milp import Milp
 from planner.formulation.sets import COMMITMENTS, Config, Sets
@@ -88,10 +88,8 @@ def spot_share(compiled: Compiled) -> dict[int, float]:
     s = compiled.sets
     found: dict[int, float] = {}
     for i in range(len(s.services)):
-        t = busiest(s, i)
-        total = s.service_rate(i, t, -1)
-        if total > 0:
-            for column, value in capacity_terms(compiled.milp, s, i, t, 1.0 / total, (SPOT_SEAT,)):
+        for t, part in shown(s, i):
+            for column, value in capacity_terms(compiled.milp, s, i, t, part / s.service_rate(i, t, -1), (SPOT_SEAT,)):
                 found[column] = found.get(column, 0.0) + value
     return found
 
@@ -101,8 +99,7 @@ def spot_part(compiled: Compiled, values: Sequence[float]) -> float:
     s, m = compiled.sets, compiled.milp
 
     def held(i: int, kinds: tuple[str, ...]) -> float:
-        terms = capacity_terms(m, s, i, busiest(s, i), 1.0, kinds)
-        return math.fsum(v * values[c] for c, v in terms)
+        return math.fsum(v * values[c] for t, part in shown(s, i) for c, v in capacity_terms(m, s, i, t, part, kinds))
 
     services = range(len(s.services))
     total = math.fsum(held(i, (FIRM_SEAT, SPOT_SEAT)) for i in services)
@@ -112,6 +109,14 @@ def spot_part(compiled: Compiled, values: Sequence[float]) -> float:
 def busiest(s: Sets, i: int) -> int:
     """The slice in which a service's top rate is largest."""
     return max(range(len(s.slices)), key=lambda t: (s.service_rate(i, t, -1), -t))
+
+
+def shown(s: Sets, i: int) -> list[tuple[int, float]]:
+    """Slices by which a service is described, with their shares: the busiest, or all in which batch work may run."""
+    hours = math.fsum(w.hours_per_month for t, w in enumerate(s.slices) if s.service_rate(i, t, -1) > 0)
+    if s.services[i].is_batch:
+        return [(t, w.hours_per_month / hours) for t, w in enumerate(s.slices) if s.service_rate(i, t, -1) > 0]
+    return [(busiest(s, i), 1.0)] if hours > 0 else []
 
 
 def with_headroom(compiled: Compiled) -> tuple[Milp, int]:
@@ -125,10 +130,30 @@ def with_headroom(compiled: Compiled) -> tuple[Milp, int]:
     wide = compile_milp(compiled.problem, stress=MOST_HEADROOM, mixed=compiled.sets.mixed)
     s, m = wide.sets, wide.milp
     factor = m.add("headroom", (), 1.0, MOST_HEADROOM)
-    for i in range(len(s.services)):
+    for i, service in enumerate(s.services):
+        if service.is_batch:
+            _stress_batch(m, s, i, factor)
+            continue
         for t in range(len(s.slices)):
             _stress(m, s, i, t, factor)
     return m, factor
+
+
+def _stress_batch(m: Milp, s: Sets, i: int, factor: int) -> None:
+    """Σ_τ hours[w,τ]·(Σ_k y[r,k,τ] + Σ_a api[r,a,τ]) ≥ t·Σ_τ hours[w,τ]·λ[r,τ] for every window."""
+    routed: dict[int, dict[int, list[tuple[int, float]]]] = {}
+    for t in range(len(s.slices)):
+        classes = [r for r in s.active_classes[i] if s.top(i, r, t) > 0]
+        routed[t] = {r: api_terms(m, s, i, r, t, 0) for r in classes}
+        for k in s.configs_of[i] if classes else ():
+            _stress_config(m, s, k, t, classes, routed[t])
+    for w, hours in enumerate(s.services[i].windows):
+        for r in s.active_classes[i]:
+            volume = math.fsum(h * s.top(i, r, t) for t, h in enumerate(hours))
+            if volume > 0:
+                parts = [(t, h * s.top(i, r, t) / volume) for t, h in enumerate(hours) if h * s.top(i, r, t) > 0]
+                done = [(c, v * part) for t, part in parts for c, v in routed[t][r]]
+                m.row("headroom", (i, r, "window", w), [*done, (factor, -1.0)], lower=0.0)
 
 
 def _stress(m: Milp, s: Sets, i: int, t: int, factor: int) -> None:
@@ -154,7 +179,8 @@ def _stress_config(
     m: Milp, s: Sets, k: Config, t: int, classes: list[int], routed: dict[int, list[tuple[int, float]]]
 ) -> None:
     served = [r for r in classes if k.capability.served[r]]
-    ys = {r: m.add("stressed", (k.service, r, k.index, t), 0, MOST_HEADROOM) for r in served}
+    most = MOST_HEADROOM * s.reach(k.service, t)
+    ys = {r: m.add("stressed", (k.service, r, k.index, t), 0, most) for r in served}
     for r, y in ys.items():
         routed[r].append((y, 1.0))
     room = [term for kind in seat_kinds(k) for term in replica_terms(m, s, k, t, kind, -1.0)]
@@ -282,11 +308,7 @@ def _features(compiled: Compiled, catalog: Catalog) -> dict[Feature, dict[int, f
         found[feature][column] = found[feature].get(column, 0.0) + value
 
     for i, service in enumerate(s.services):
-        t = busiest(s, i)
-        total = s.service_rate(i, t, -1)
-        if total <= 0:
-            continue
-        for k in s.configs_of[i]:
+        for t, part, k in ((t, part, k) for t, part in shown(s, i) for k in s.configs_of[i]):
             c = k.capability.config
             for seat in k.seats:
                 pool = s.pools[seat.pool]
@@ -294,12 +316,13 @@ def _features(compiled: Compiled, catalog: Catalog) -> dict[Feature, dict[int, f
                 for name in ("replicas", "spot_replicas"):
                     column = m.column(name, (k.index, seat.pool, t))
                     if column is not None:
-                        value = _weight(s, k, t) / total
+                        value = part * _weight(s, k, t) / s.service_rate(i, t, -1)
                         add(("accelerator", service.id, c.accelerator), column, value)
                         add(("precision", service.id, c.precision), column, value)
                         add(("model", service.id, c.model), column, value)
                         add(("place", service.id, place), column, value)
-        _api_feature(compiled, i, add)
+        if shown(s, i):
+            _api_feature(compiled, i, add)
     for p, pool in enumerate(s.pools):
         for price in pool.prices:
             columns = {c for t in range(len(s.slices)) for c, _ in option_terms(m, s, p, price.option, t)}

@@ -15,6 +15,7 @@ from planner.formulation.variables import instance_limit
 
 ELASTIC = (
     "serve_demand",
+    "batch_deadline",
     "spot_limit",
     "spare",
     "survive_loss",
@@ -25,11 +26,11 @@ ELASTIC = (
     "configurations",
 )
 """Families whose rows may be broken; the others are physics or bookkeeping."""
-LIMITS = tuple(f for f in ELASTIC if f != "serve_demand")
+LIMITS = tuple(f for f in ELASTIC if f not in ("serve_demand", "batch_deadline"))
 """What may give way while every request is served."""
-PROMISES = ("serve_demand", "spot_limit", "spare", "survive_loss")
+PROMISES = ("serve_demand", "batch_deadline", "spot_limit", "spare", "survive_loss")
 """What is owed to workloads, not a limit on what is bought."""
-WEIGHT = {"serve_demand": 1e3}
+WEIGHT = {"serve_demand": 1e3, "batch_deadline": 1e3}
 """Refusing requests is the last resort: it costs a thousand times the same relative breach of a limit."""
 
 
@@ -168,6 +169,9 @@ def _unit_and_relax(s: Sets, row: Row) -> tuple[str, str]:
 
 def describe_key(s: Sets, family: str, key: Key) -> tuple[str, ...]:
     """A row's key in people's words: workload/class, slice, quota, …"""
+    if family in ("batch_deadline", "spot_limit") and s.services[int(key[0])].is_batch:
+        i, r, hours = int(key[0]), int(key[1]), s.services[int(key[0])].windows[int(key[2])]
+        return s.services[i].classes[r].id, "; ".join(s.slices[t].label for t, h in enumerate(hours) if h > 0)
     if family in ("serve_demand", "spot_limit"):
         i, r, t = int(key[0]), int(key[1]), int(key[2])
         return s.services[i].classes[r].id, s.slices[t].label

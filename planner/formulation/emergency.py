@@ -254,7 +254,9 @@ def _losses(s: Sets, i: int, what: str) -> list[Loss]:
     if what == "spot":
         credited = s.problem.policy.spot.model == SpotModel.CREDITED
         kept = {p: 0.0 if credited else 1.0 - x.spot.availability for p, x in enumerate(s.pools) if x.spot}
-        return [(name, frozenset(), {p: kept.get(p, 0.0) for p in gone}, frozenset()) for name, gone in pools.items()]
+        found = [(name, frozenset[int](), {p: kept[p] for p in gone}, frozenset[str]()) for name, gone in pools.items()]
+        # Whether spot is used at all is no matter: the mix must be served as in an emergency either way.
+        return found or [("nowhere", frozenset(), {}, frozenset())]
     for api, a in apis.items():
         if what == "provider":
             lost_apis[a.provider].add(api)

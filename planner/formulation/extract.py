@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from planner.base import PurchaseOption
 from planner.candidates.types import ApiUse, Deployment, Plan, Purchase, Route
-from planner.formulation.families import commitments, option_terms
+from planner.formulation.families import commitments, option_terms, routed
 from planner.formulation.milp import Milp
 from planner.formulation.sets import COMMITMENTS, Sets
 from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT
@@ -50,14 +50,19 @@ def _assemble(
     for i in range(len(s.services)):
         for t in range(len(s.slices)):
             taken = api.get(i, {}).get(t, {})
-            if s.is_covering(i) or solved is None:
-                online = not s.services[i].is_batch
-                if trim and online and s.spare_count(i) == _spares_of_any_kind(s, i) and not s.survives(i):
+            if s.services[i].is_batch:
+                pass  # below: work moves between slices
+            elif s.is_covering(i) or solved is None:
+                if trim and s.spare_count(i) == _spares_of_any_kind(s, i) and not s.survives(i):
                     _trim(s, i, t, taken, replicas)
                 _route_covering(s, i, t, taken, replicas, routes)
             else:
                 _route_classes(solved[0], s, i, t, solved[1], replicas, routes)
             _route_api(s, i, t, taken, api_routes)
+        if s.services[i].is_batch:
+            _route_batch(s, i, api.get(i, {}), solved, replicas, routes)
+            if trim:
+                _trim_batch(s, i, replicas, routes)
     return Plan(
         purchases=purchases,
         deployments=_deployments(s, replicas, routes),
@@ -196,6 +201,50 @@ def _route_classes(
             factor = (base - api) / hosted * (rate / base) if hosted > 0 else 0.0
             for (k_index, kind), amount in found.items():
                 _spread(s, cls.id, t, b, k_index, kind, amount * factor, replicas, routes)
+
+
+def _route_batch(
+    s: Sets, i: int, api: Mapping[int, dict[tuple[int, str, int], float]], solved: tuple[Milp, Sequence[float]] | None,
+    replicas: dict[Place, list[int]], routes: dict[Place, list[Route]],
+) -> None:  # fmt: skip
+    """Routed rates of batch work, no higher than the windows need: in a slice of several, the one that needs most.
+
+    Without a solved programme there is one class, and replicas take what they can.
+    """
+    windows = s.services[i].windows
+    for r in s.active_classes[i]:
+        taken: dict[int, dict[tuple[int, str], float]] = {t: defaultdict(float) for t in range(len(s.slices))}
+        calls: dict[int, float] = {}
+        for t in range(len(s.slices)):
+            if solved is not None:
+                for k, kind, x in routed(solved[0], s, i, r, t, 0):
+                    taken[t][k.index, kind] = solved[1][x] * s.top(i, r, t)
+            else:
+                for place in _places(s, i, t, replicas):
+                    taken[t][place[0], place[2]] += _capacity(s, t, place, replicas[place])
+            calls[t] = math.fsum(rate for (q, _, _), rate in api.get(t, {}).items() if q == r)
+        parts = []
+        for hours in windows:
+            needed = math.fsum(h * (s.top(i, r, t) - calls[t]) for t, h in enumerate(hours))
+            done = math.fsum(h * math.fsum(taken[t].values()) for t, h in enumerate(hours))
+            parts.append(max(0.0, needed) / done if done > 0 else 0.0)
+        for t in range(len(s.slices)):
+            factor = max((part for part, hours in zip(parts, windows, strict=True) if hours[t] > 0), default=0.0)
+            for (k_index, kind), amount in taken[t].items():
+                if amount * factor > TINY:
+                    cls = s.request_class(i, r).id
+                    _spread(s, cls, t, 0, k_index, kind, amount * factor, replicas, routes)
+
+
+def _trim_batch(s: Sets, i: int, replicas: dict[Place, list[int]], routes: dict[Place, list[Route]]) -> None:
+    """Keep as many replicas as what is routed to them needs."""
+    index = {c.id: r for r, c in enumerate(s.services[i].classes)}
+    for place, counts in replicas.items():
+        k = s.configs[place[0]]
+        for t in range(len(counts)) if k.service == i else ():
+            rates = [(index[x.request_class], x.req_per_s) for x in routes[place] if x.slice == t]
+            load = max(math.fsum(s.margin * row.use[r] * x for r, x in rates) for row in k.capability.rows)
+            counts[t] = min(counts[t], math.ceil(load / _credit(s, place) - 1e-7))
 
 
 def _spread(

@@ -9,6 +9,7 @@ from planner.formulation.milp import INF, Key, Milp
 from planner.formulation.registry import family
 from planner.formulation.sets import COMMITMENTS, Config, Group, Sets, is_divisor_chain, maximal_patterns
 from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT, commit_key, group_name, replica_terms, seat_kinds
+from planner.units import SECONDS_PER_HOUR
 
 Terms = list[tuple[int, float]]
 
@@ -29,7 +30,7 @@ def serve_demand(m: Milp, s: Sets) -> None:
     Both are divided by the top rate of τ, so that coefficients are near 1.
     """
     for i in range(len(s.services)):
-        for t in range(len(s.slices)):
+        for t in range(0 if s.services[i].is_batch else len(s.slices)):  # batch work: see `batch_deadline`
             for b in s.bands(i, t):
                 if s.is_covering(i):
                     _cover(m, s, i, t, b)
@@ -83,6 +84,38 @@ def overflow_terms(m: Milp, s: Sets, i: int, t: int, b: int) -> Terms:
 def covered(m: Milp, i: int, t: int, b: int, needed: float, share: float) -> float:
     """The right-hand side `needed` of a covering row, less the constant that `overflow_terms` leaves out."""
     return needed if m.column("hosted", (i, t, b)) is None else needed - share
+
+
+@family("batch_deadline", unit="requests/h", relax="widen the window, lower the volume, or allow an API")
+def batch_deadline(m: Milp, s: Sets) -> None:
+    """Each day's volume of batch work is done within its window, at any hours of it.
+
+        Σ_τ hours[w,τ]·(Σ_k x[r,k,τ] + Σ_a api[r,a,τ])  ≥  Σ_τ hours[w,τ]·λ[r,τ]                ∀ r, windows w
+
+    hours  [h/month]  of slice τ that lie in the window; λ the even rate. Replicas and machines stay whole in every
+    slice, so work fills what is paid for anyway. (Rows are shares of the volume, the slack its mean per hour.)
+    """
+    for i, service in enumerate(s.services):
+        for r in s.active_classes[i] if service.is_batch else ():
+            for w, _ in enumerate(service.windows):
+                _done_in_window(m, s, "batch_deadline", (i, r, w), (FIRM_SEAT, SPOT_SEAT), 1.0)
+
+
+def _done_in_window(
+    m: Milp, s: Sets, name: str, key: tuple[int, int, int], kinds: tuple[str, ...], share: float
+) -> None:
+    """A share of a window's volume is done by replicas of these kinds, or by APIs."""
+    i, r, w = key
+    hours = s.services[i].windows[w]
+    volume = math.fsum(h * s.top(i, r, t) for t, h in enumerate(hours))
+    if volume <= 0:
+        return
+    terms: Terms = []
+    for t, h in enumerate(hours):
+        part = h * s.top(i, r, t) / volume
+        done = api_terms(m, s, i, r, t, 0) + [(x, 1.0) for _, kind, x in routed(m, s, i, r, t, 0) if kind in kinds]
+        terms += [(c, v * part) for c, v in done] if part > 0 else []
+    m.row(name, key, terms, lower=share, scale=volume / math.fsum(hours) * SECONDS_PER_HOUR)
 
 
 @family("replica_capacity", unit="replicas", relax="buy more replicas or lower the demand")
@@ -268,12 +301,17 @@ def spot_limit(m: Milp, s: Sets) -> None:
 
         Σ_k x_firm[r,k,τ,b] + Σ_a api[r,a,τ,b]  ≥  (1 − φ)·λ[r,τ,b]                 ∀ r, τ, b
 
-    (With one class: firm capacity in place of the routed rate.)
+    (With one class: firm capacity in place of the routed rate. Batch work: over the hours of a window.)
     """
     for i, service in enumerate(s.services):
         if service.max_spot_share >= 1 or not any(SPOT_SEAT in seat_kinds(k) for k in s.configs_of[i]):
             continue
         firm = 1 - service.max_spot_share
+        if service.is_batch:
+            for r in s.active_classes[i]:
+                for w, _ in enumerate(service.windows):
+                    _done_in_window(m, s, "spot_limit", (i, r, w), (FIRM_SEAT,), firm)
+            continue
         for t in range(len(s.slices)):
             for b in s.bands(i, t):
                 for r in s.active_classes[i][:1] if s.is_covering(i) else s.active_classes[i]:

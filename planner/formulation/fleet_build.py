@@ -85,8 +85,10 @@ def why_no_fleet(sets: Sets) -> str | None:
 
 def _why_not(sets: Sets, i: int) -> str | None:
     service = sets.services[i]
-    if not sets.is_covering(i):
+    if not sets.is_covering(i) and not (service.is_batch and len(sets.active_classes[i]) == 1):
         return "several request classes"
+    if service.is_batch and service.max_spot_share < 1:
+        return "a limit on spot of batch work"
     if len(sets.active_classes[i]) > 1 and sets.apis_of[i]:
         return "several request classes and an API"
     if any(a.candidate.max_req_per_s is not None or a.candidate.max_tok_per_min is not None for a in sets.apis_of[i]):

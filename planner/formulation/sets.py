@@ -143,11 +143,11 @@ class Sets:
 
     def is_covering(self, s: int) -> bool:
         """One class, or one mix: routed rates vanish and capacity is a covering row (DESIGN §5.6)."""
-        return len(self.active_classes[s]) == 1 or self.mixed
+        return not self.services[s].is_batch and (len(self.active_classes[s]) == 1 or self.mixed)
 
     def shares_overflow(self, s: int) -> bool:
         """One mix of several classes, of which an API takes the same part of each."""
-        return self.mixed and len(self.active_classes[s]) > 1 and bool(self.apis_of[s])
+        return self.is_covering(s) and len(self.active_classes[s]) > 1 and bool(self.apis_of[s])
 
     def bands(self, s: int, t: int) -> tuple[int, ...]:
         """Bands that can bind: without an API only the top one (a smaller rate scales the top band's routing down)."""
@@ -170,6 +170,14 @@ class Sets:
     def top(self, s: int, r: int, t: int) -> float:
         """λ of the top band in req/s."""
         return self.request_class(s, r).band_req_per_s[t][-1]
+
+    def reach(self, s: int, t: int) -> float:
+        """Largest multiple of the even rate that work may be done at in slice τ: all of a window's volume in it.
+
+        1 for online work, which is done as it comes. max over the windows that hold τ of Σ_u hours[u] / hours[τ]
+        """
+        windows = self.services[s].windows
+        return max((math.fsum(w) / w[t] for w in windows if w[t] > 0), default=1.0)
 
     def service_rate(self, s: int, t: int, b: int) -> float:
         """Σ_r λ[r,τ,b]."""
@@ -220,6 +228,7 @@ class Sets:
         s = k.service
         served = [r for r in self.active_classes[s] if k.capability.served[r]]
         load = max(math.fsum(row.use[r] * self.margin * self.top(s, r, t) for r in served) for row in k.capability.rows)
+        load *= self.reach(s, t)
         if load <= 0:
             return 0
         credit = min((self.spot_credit(seat.pool) for seat in k.seats if seat.spot), default=1.0)
@@ -257,11 +266,13 @@ class Sets:
         return max((self.spot_credit(seat.pool) for seat in k.seats if seat.spot), default=1.0)
 
     def spot_credit(self, p: int) -> float:
-        """Capacity of a spot replica relative to a firm one: 1 − ν·start_h, times the availability if credited."""
+        """Capacity of a spot replica relative to a firm one: (1 − ν·start_h)/(1 + rework), times the availability if
+        credited."""
         terms = self.pools[p].spot
         if terms is None:
             return 1.0
-        credit = max(0.0, 1.0 - terms.interruptions_per_up_hour * terms.start_h)
+        again = 1.0 + (self.problem.policy.spot.rework_fraction or 0.0)
+        credit = max(0.0, 1.0 - terms.interruptions_per_up_hour * terms.start_h) / again
         return credit * terms.availability if self.problem.policy.spot.model == SpotModel.CREDITED else credit
 
     def spot_usd_per_hour(self, p: int, t: int) -> tuple[float, float]:

@@ -95,7 +95,7 @@ def _routing(m: Milp, s: Sets, i: int) -> None:
 
 def _share(s: Sets, i: int, r: int, t: int, b: int) -> float:
     top = s.top(i, r, t)
-    return s.rate(i, r, t, b) / top if top > 0 else 0.0
+    return s.rate(i, r, t, b) / top * s.reach(i, t) if top > 0 else 0.0
 
 
 def seat_kinds(k: Config) -> tuple[str, ...]:

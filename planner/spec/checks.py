@@ -25,7 +25,6 @@ from planner.spec.types import (
     Slo,
     Spare,
     Spec,
-    SpotPolicy,
     TokenDistribution,
     TokenVolume,
     Traffic,
@@ -306,10 +305,7 @@ def _check_round_trip(reading: Reading) -> None:
 
 def check_workload(reading: Reading) -> None:
     """Kind, and a context that admits the workload's own requests."""
-    support.check_kind(reading)
-    if reading.given("window") and reading.values.get("kind", WorkloadKind.ONLINE) is WorkloadKind.ONLINE:
-        help_ = "write kind: batch, or leave window out"
-        reading.fault("S208", "only batch work has a window", reading.key_place("window"), help_)
+    _check_kind(reading)
     options = reading.node.get("purchase")
     if isinstance(options, MappingNode):
         listed = options.get("options")
@@ -330,6 +326,21 @@ def check_workload(reading: Reading) -> None:
     if not traffic.classes and longest > limit:
         message = f"max_context_tokens ({limit:g}) does not admit a request of {longest:g} tokens"
         reading.fault("S208", message, reading.value_place("max_context_tokens"))
+
+
+def _check_kind(reading: Reading) -> None:
+    """A window goes with batch work, a daily course with online work."""
+    traffic = reading.values.get("traffic")
+    if reading.values.get("kind", WorkloadKind.ONLINE) is WorkloadKind.ONLINE:
+        if reading.given("window"):
+            help_ = "write kind: batch, or leave window out"
+            reading.fault("S208", "only batch work has a window", reading.key_place("window"), help_)
+        return
+    given = traffic.model_fields_set if isinstance(traffic, Traffic) else frozenset()
+    for key in ("peak_req_per_s", "peak_to_mean", "profile", "trace"):
+        if key in given:
+            help_ = "give tokens_per_day, requests_per_month or mean_req_per_s, and the window that it is done in"
+            reading.fault("S208", f"batch work has a volume, no {key}", reading.key_place("traffic"), help_)
 
 
 def _longest(value: float | TokenDistribution | None) -> float:
@@ -462,7 +473,6 @@ CHECKS: Mapping[type[Frozen], Check] = MappingProxyType(
         Workload: check_workload,
         Resilience: check_resilience,
         Spare: support.check_spare,
-        SpotPolicy: support.check_spot,
         Policy: check_policy,
         ProviderPolicy: check_providers,
         Measured: check_measured,

@@ -17,7 +17,6 @@ from planner.spec.types import (
     SpareDomain,
     Spec,
     Workload,
-    WorkloadKind,
 )
 
 
@@ -87,18 +86,6 @@ def check_spare(reading: Reading) -> None:
     if reading.values.get("domain") == SpareDomain.INSTANCE and count is not None and count > MOST_INSTANCES_LOST:
         help_ = f"write at most {MOST_INSTANCES_LOST}, or count replicas"
         refuse(reading, "count", f"more than {MOST_INSTANCES_LOST} instances that fail at once are", help_)
-
-
-def check_spot(reading: Reading) -> None:
-    """No rework after an interruption."""
-    if reading.values.get("rework_fraction", 0.0) != 0.0:
-        refuse(reading, "rework_fraction", "rework after an interruption is", "write 0, or leave it out")
-
-
-def check_kind(reading: Reading) -> None:
-    """Online workloads only."""
-    if reading.values.get("kind", WorkloadKind.ONLINE) != WorkloadKind.ONLINE:
-        refuse(reading, "kind", "batch work is", "write online, or leave it out")
 
 
 def check_estimators(reading: Reading) -> None:

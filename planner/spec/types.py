@@ -475,7 +475,7 @@ class SpotPolicy(Frozen):
     availability: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the time that spot can be had. Default: the market's."""
     rework_fraction: NonNegative | None = None
-    """Share of work that is done again after an interruption."""
+    """Work that is done again after interruptions ÷ work that is to be done, e.g. 0.2. Default: none."""
 
 
 class OpsOverhead(Frozen):

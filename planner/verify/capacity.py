@@ -15,6 +15,7 @@ from planner.verify.normalise import Normal, Running
 def check_capacity(normal: Normal, facts: Facts, out: Findings) -> None:
     """All families of this module."""
     serve_demand(normal, facts, out)
+    batch_deadline(normal, facts, out)
     replica_capacity(normal, facts, out)
     spot_limit(normal, facts, out)
 
@@ -40,7 +41,9 @@ def serve_demand(normal: Normal, facts: Facts, out: Findings) -> None:
         for t, bands in enumerate(called.rates):
             for b, x in enumerate(bands):
                 served[called.request_class.id, t, b] += x
-    for _, _, c, t, b in _places(facts):
+    for service, _, c, t, b in _places(facts):
+        if service.is_batch:
+            continue
         rate, had = c.band_req_per_s[t][b], served[c.id, t, b]
         # A small workload is not lost in a solver's absolute tolerance.
         allowed = min(TOLERANCE * max(1.0, rate), 1e-3 * rate) + 1e-12
@@ -48,6 +51,57 @@ def serve_demand(normal: Normal, facts: Facts, out: Findings) -> None:
             key = (c.id, facts.demand.slices[t].id, b)
             detail = "part of the demand is not served" if had < rate else "more is routed than is asked for"
             out.broken("serve_demand", key, detail, rate, had, "req/s")
+
+
+def batch_deadline(normal: Normal, facts: Facts, out: Findings) -> None:
+    """Σ_τ hours[w,τ]·(routed + API) ≥ Σ_τ hours[w,τ]·rate for every class and window of batch work; nothing outside.
+
+    Of it, 1 − φ without spot (`spot_limit`).
+    """
+    for service in facts.demand.services:
+        for i, c in enumerate(service.classes) if service.is_batch else ():
+            done, on_spot = _done(normal, service, i, c, len(facts.demand.slices))
+            for t, x in enumerate(done):
+                if x > TOLERANCE and not any(hours[t] > 0 for hours in service.windows):
+                    key = (c.id, facts.demand.slices[t].id)
+                    out.broken("batch_deadline", key, "work outside its window", 0.0, x, "req/s")
+            for w, hours in enumerate(service.windows):
+                needed = math.fsum(h * c.mean_req_per_s[t] for t, h in enumerate(hours))
+                had = math.fsum(h * x for h, x in zip(hours, done, strict=True))
+                firm = had - math.fsum(h * x for h, x in zip(hours, on_spot, strict=True))
+                late, spot = "the volume is not done in time", "too much of the class depends on spot"
+                _window(out, (c.id, w), needed, had, math.fsum(hours), "batch_deadline", late)
+                if firm < had:
+                    least = (1.0 - service.max_spot_share) * needed
+                    _window(out, (c.id, w), least, firm, math.fsum(hours), "spot_limit", spot)
+
+
+def _done(normal: Normal, service: Service, i: int, c: RequestClass, slices: int) -> tuple[list[float], list[float]]:
+    """[slice] req/s of a class of batch work that is done at all, and on spot."""
+    done, on_spot = [0.0] * slices, [0.0] * slices
+    for running in normal.running:
+        if running.service.id == service.id:
+            for t, bands in enumerate(running.rates[i]):
+                done[t] += math.fsum(bands)
+                on_spot[t] += math.fsum(bands) if running.deployment.spot else 0.0
+    for called in normal.called:
+        if called.request_class.id == c.id:
+            for t, bands in enumerate(called.rates):
+                done[t] += math.fsum(bands)
+    return done, on_spot
+
+
+def _window(
+    out: Findings, key: tuple[str, int], needed: float, had: float, hours: float, family: str, detail: str
+) -> None:
+    """Compare volumes of a window, as mean rates over its hours: a small one is not lost in an absolute tolerance."""
+    if needed <= 0:
+        return
+    rates = (needed / hours, had / hours)
+    if rates[1] < rates[0] - min(TOLERANCE * max(1.0, rates[0]), 1e-3 * rates[0]):
+        out.broken(family, key, detail, *rates, "req/s")
+    else:
+        out.at_most(family, key, rates[0], max(rates), "req/s", subject=(key[0],), detail=detail)
 
 
 def replica_capacity(normal: Normal, facts: Facts, out: Findings) -> None:
@@ -92,6 +146,8 @@ def spot_limit(normal: Normal, facts: Facts, out: Findings) -> None:
                     for b, x in enumerate(bands):
                         spot[running.service.id, i, t, b] += x
     for service, i, c, t, b in _places(facts):
+        if service.is_batch:
+            continue  # over a window, with its deadline
         on_spot = spot.get((service.id, i, t, b), 0.0)
         if on_spot > 0:
             rate = c.band_req_per_s[t][b]

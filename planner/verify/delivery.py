@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from planner.demand.types import Service
 from planner.performance.types import ReplicaCapability
 from planner.units import s_to_ms
 from planner.verify.facts import Facts, round_trip_s
-from planner.verify.normalise import Normal, Running
+from planner.verify.normalise import Called, Normal, Running
 from planner.verify.reroute import Host, largest_scale
 from planner.verify.types import Delivery
 
@@ -97,9 +99,27 @@ def headroom_factor(normal: Normal, facts: Facts) -> float | None:
     for service in facts.demand.services:
         running = [r for r in normal.running if r.service.id == service.id and r.capability is not None]
         called = [c for c in normal.called if c.service.id == service.id]
+        if service.is_batch:
+            best = min([best, *(_in_window(service, running, called, hours, facts) for hours in service.windows)])
+            continue
         for t in range(len(facts.demand.slices)):
             rates = [cls.band_req_per_s[t][-1] for cls in service.classes]
             api = [math.fsum(c.rates[t][-1] for c in called if c.request_class.id == cls.id) for cls in service.classes]
             hosts = [Host.of(r, r.deployment.replicas[t], facts.margin) for r in running]
             best = min(best, largest_scale(rates, hosts, api))
     return best if math.isfinite(best) else None
+
+
+def _in_window(
+    service: Service, running: Sequence[Running], called: Sequence[Called], hours: Sequence[float], facts: Facts
+) -> float:
+    """Multiple of a window's volume that can be done in it: a host per deployment and slice, for as long as it runs."""
+    rates = [math.fsum(h * c.mean_req_per_s[t] for t, h in enumerate(hours)) for c in service.classes]
+    api = [
+        math.fsum(h * c.rates[t][0] for c in called if c.request_class.id == cls.id for t, h in enumerate(hours))
+        for cls in service.classes
+    ]
+    hosts = [
+        Host.of(r, r.deployment.replicas[t] * h, facts.margin) for r in running for t, h in enumerate(hours) if h > 0
+    ]
+    return largest_scale(rates, hosts, api)

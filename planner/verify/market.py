@@ -56,10 +56,14 @@ class SpotFacts:
     fallback_factors: tuple[float, ...] = ()
     """[quarter] price of what takes over, relative to that; empty: it does not move."""
 
+    rework_fraction: float = 0.0
+    """Work done again ÷ work to be done."""
+
     @property
     def credit(self) -> float:
-        """Share of a spot replica that counts as capacity: 1 − ν·start_h, times the availability when credited."""
-        warm = max(0.0, 1.0 - self.interruptions_per_up_hour * self.start_h)
+        """Share of a spot replica that counts as capacity: while it is warm, on work that is not done again; times the
+        availability when credited."""
+        warm = max(0.0, 1.0 - self.interruptions_per_up_hour * self.start_h) / (1.0 + self.rework_fraction)
         return warm * self.availability if self.credited else warm
 
     def fallback_share_usd_per_hour(self, quarter: int) -> float:
@@ -263,6 +267,7 @@ class Market:
             availability=override(policy.availability, market.availability),
             fallback_usd_per_hour=None if fallback is None else fallback[0],
             credited=credited,
+            rework_fraction=policy.rework_fraction or 0.0,
             fallback_factors=() if fallback is None else fallback[1].factors,
         )
         return replace(pool, spot=spot)

@@ -235,7 +235,8 @@ def _losses(
             away = 0.0 if pool.spot.credited else 1.0 - pool.spot.availability
             kept = worth(s.running, rates, facts.margin, away)
             found[f"{pool.provider}/{pool.region}"] += s.count * (s.worth - kept)
-    return found
+    # Whether spot is used at all is no matter: the mix must be served as in an emergency either way.
+    return found or ({"nowhere": 0.0} if what == "spot" else {})
 
 
 def _api_place(what: str, called: Called) -> str:

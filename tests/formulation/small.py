@@ -54,6 +54,7 @@ def service(
     weights: list[list[float]] | None = None,
     name: str = "s",
     resilience: Resilience | None = None,
+    windows: list[list[float]] | None = None,
 ) -> Service:
     count = len(classes[0].mean_req_per_s)
     return Service(
@@ -66,12 +67,13 @@ def service(
         engines=None,
         gpu_memory_utilization=0.9,
         max_num_seqs=None,
-        kind=WorkloadKind.ONLINE,
+        kind=WorkloadKind.BATCH if windows else WorkloadKind.ONLINE,
         sovereignty=Sovereignty(),
         resilience=resilience or Resilience(spare=Spare(count=spares) if spares else None),
         options=ALL,
         max_spot_share=max_spot_share,
         band_weights=tuple(tuple(w) for w in weights) if weights else ((1.0,),) * count,
+        windows=tuple(tuple(w) for w in windows or ()),
     )
 
 

@@ -121,7 +121,7 @@ def test_the_good_spec_is_good(run: Callable[..., Ran], tmp_path: Path) -> None:
         ("options: [on_demand, api]", "options: [ondemand]", "S207", "on_demand"),
         ("mean_req_per_s: 1,", "mean_req_per_s: 1, peak_req_per_s: 2,", "S206", "w.yaml:7:"),
         ("mean_req_per_s: 1, ", "", "S205", "w.yaml:7:"),
-        ("    precisions: [fp8]\n", "    precisions: [fp8]\n    kind: batch\n", "S401", "not supported"),
+        ("    precisions: [fp8]\n", "    precisions: [fp8]\n    preemptible: true\n", "S401", "not supported"),
         ("schema_version: 1\n", "schema_version: 2\n", "S204", "w.yaml:1:"),
         # a catalog with nothing in it, or that is none
         (GOOD[GOOD.index("      offers:") :], "", "C103", "nothing that can be bought"),

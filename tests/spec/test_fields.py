@@ -289,7 +289,6 @@ def test_what_is_missing_is_said(faults: Faults) -> None:
     [
         ("policy: {estimators: [silicon]}\n", 22),
         ("policy: {estimators: [measured, silicon]}\n", 22),
-        ("policy: {spot: {rework_fraction: 0.2}}\n", 34),
         ("fleet: {baseline: x.json}\n", 19),
         ("scenarios: [{name: x}]\n", 12),
     ],
@@ -304,7 +303,6 @@ def test_what_is_not_supported_yet_is_refused_at_its_place(root: Faults, text: s
 @pytest.mark.parametrize(
     "line",
     [
-        "kind: batch",
         "preemptible: true",
         "resilience: {spare: {domain: instance, count: 5}}",
     ],

@@ -196,7 +196,8 @@ workloads:
   - name: chat
     model: llama-70b
     traffic: {input_tokens: x, output_tokens: 1, timezone: Europe/Berln}
-    kind: batch
+    preemptible: true
+    kind: online
     kind: online
 """
     )
@@ -211,8 +212,8 @@ workloads:
         ("S205", 12, 5),
         ("S203", 12, 29),
         ("S302", 12, 60),
-        ("S401", 13, 11),
-        ("S110", 14, 5),
+        ("S401", 13, 18),
+        ("S110", 15, 5),
     ]
     by_code = {f.code: f for f in found}
     assert by_code["S301"].help == "did you mean llama-3.3-70b-instruct?"
@@ -235,7 +236,6 @@ def test_the_annotated_example_is_read_and_refused_only_where_not_supported(
     assert {f.code for f in error.value.faults} == {"S401"}
     lines = {doc.lines[f.line - 1].split(":")[0].strip(" -") for f in error.value.faults if f.line}
     assert lines == {
-        "kind",
         "preemptible",
         "baseline",
     }
