@@ -13,7 +13,8 @@ import numpy as np
 from planner.performance import analytic
 from planner.performance.calibration import NOTHING_MEASURED, At, Calibration, Subject
 from planner.performance.parameters import PerformanceParameters
-from planner.performance.points import Loads, PointTimes, predict_points
+from planner.performance.points import LoadKind, Loads, PointTimes, predict_points
+from planner.predict.silicon import SiliconTables, silicon_names
 from planner.predict.types import Configured, Prediction
 from planner.units import MS_PER_S
 
@@ -44,10 +45,12 @@ def predict_many(
     loads: Sequence[Load],
     parameters: PerformanceParameters,
     calibration: Calibration = NOTHING_MEASURED,
+    silicon: SiliconTables | None = None,
 ) -> list[Prediction]:
     """Predictions of `loads`, each at `places[which[i]]`, in order; medians of the estimate.
 
-    Rates are of all replicas of a place together. Raises nothing for sound places and positive lengths.
+    Rates are of all replicas of a place together. A calibration goes before `silicon`, operator tables before the
+    roofline. Raises nothing for sound places and positive lengths.
     """
     if not loads:
         return []
@@ -69,6 +72,11 @@ def predict_many(
     )
     found = predict_points(columns, parameters.fitted, kinds, load)
     corrected = _corrections(places, which, found, load, calibration)
+    by_table: set[int] = set()
+    if silicon is not None:
+        kind = np.full(len(which), LoadKind.SINGLE_STREAM.value)
+        idle = predict_points(columns, parameters.fitted, kind, load)
+        corrected, by_table = _with_tables(places, which, found, idle, load, corrected, silicon)
     if corrected is not None:
         load = replace(load, step_scale=corrected.step, prefill_scale=corrected.first_token)
         found = predict_points(columns, parameters.fitted, kinds, load)
@@ -77,6 +85,8 @@ def predict_many(
     rate = (found.req_per_s * busy).ravel().tolist()
     said = [_provenance(p, calibration) for p in places]
     bands = _bands(places, which, corrected, parameters)
+    for i in by_table:
+        bands[i] = (silicon_names().band.low, silicon_names().band.high)
     ttft, tpot = (found.ttft_s * MS_PER_S).ravel().tolist(), (found.tpot_s * MS_PER_S).ravel().tolist()
     over = found.overloaded.ravel().tolist()
     return [
@@ -86,7 +96,7 @@ def predict_many(
             req_per_s=rate[i],
             ttft_ms=None if math.isnan(ttft[i]) else ttft[i],
             tpot_ms=None if math.isnan(tpot[i]) else tpot[i],
-            provenance=said[k] + (OVERLOADED if over[i] else ""),
+            provenance=(_by_table(places[k], silicon) if i in by_table else said[k]) + (OVERLOADED if over[i] else ""),
             error_band=bands[i],
         )
         for i, (k, x) in enumerate(zip(which, loads, strict=True))
@@ -145,6 +155,39 @@ def _corrections(
         if (corrector := calibration.first_token.get(subject)) is not None:
             first[rows, 0] = corrector.correct(at).factor
     return _Corrected(step, first, sigma.tolist())
+
+
+def _with_tables(
+    places: Sequence[Configured],
+    which: Sequence[int],
+    found: PointTimes,
+    idle: PointTimes,
+    load: Loads,
+    corrected: _Corrected | None,
+    silicon: SiliconTables,
+) -> tuple[_Corrected | None, set[int]]:
+    """Corrections to the tables' times for points that nothing was measured for, and which points those are."""
+    one = np.ones_like(load.input)
+    result = corrected or _Corrected(one, one.copy(), [math.nan] * len(which))
+    covered: set[int] = set()
+    for i, k in enumerate(which):
+        tpot, first = float(found.tpot_s[i, 0]), float(idle.ttft_s[i, 0])
+        if not math.isnan(result.sigma_log[i]) or not tpot > 0:
+            continue
+        place = places[k]
+        budget = float(place.setup.config.max_num_batched_tokens)
+        lengths = float(load.input[i, 0]), float(load.output[i, 0])
+        times = silicon.times(place.setup, float(found.running[i, 0]), *lengths, budget)
+        if times is None:
+            continue
+        result.step[i, 0], result.first_token[i, 0] = times.tpot_s / tpot, times.idle_ttft_s / first
+        covered.add(i)
+    return (result if corrected is not None or covered else None), covered
+
+
+def _by_table(place: Configured, silicon: SiliconTables | None) -> str:
+    version = "" if silicon is None else silicon.version
+    return f"silicon (aiconfigurator-core {version}{''.join(f'; {x}' for x in place.inferred)})"
 
 
 def _provenance(place: Configured, calibration: Calibration) -> str:

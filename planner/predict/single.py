@@ -11,6 +11,7 @@ from planner.performance.parameters import PerformanceParameters
 from planner.performance.points import LoadKind
 from planner.predict.batch import Load, predict_many
 from planner.predict.configure import Configurator, PlaceError
+from planner.predict.silicon import SiliconTables
 from planner.predict.types import Place, Prediction
 
 
@@ -19,6 +20,7 @@ def predict_one(
     configurator: Configurator,
     parameters: PerformanceParameters,
     calibration: Calibration = NOTHING_MEASURED,
+    silicon: SiliconTables | None = None,
 ) -> Prediction:
     """The prediction of one point; keys of `asked` are those of `Place` and input_tokens, output_tokens, concurrency,
     rate, batch; None is unknown. Raises InputError (P105)."""
@@ -35,7 +37,7 @@ def predict_one(
         concurrency=math.inf if at_once is None else _float(at_once),
         rate=math.nan if asked.get("rate") is None else _float(asked["rate"]),
     )
-    return predict_many([place], [0], [load], parameters, calibration)[0]
+    return predict_many([place], [0], [load], parameters, calibration, silicon)[0]
 
 
 def _float(value: object) -> float:

@@ -16,6 +16,7 @@ from planner.performance.points import LoadKind
 from planner.predict.batch import Load, predict_many
 from planner.predict.configure import Configurator, PlaceError
 from planner.predict.names import is_unstated
+from planner.predict.silicon import SiliconTables
 from planner.predict.types import COLUMNS, MORE_COLUMNS, NEEDED, RESULTS, Configured, Place, Prediction
 
 ALSO_CALLED: Mapping[str, tuple[str, ...]] = {
@@ -106,6 +107,7 @@ def predict_table(
     configurator: Configurator,
     parameters: PerformanceParameters,
     calibration: Calibration = NOTHING_MEASURED,
+    silicon: SiliconTables | None = None,
 ) -> PredictedTable:
     """A prediction for every row that states enough; what is wrong with each of the others."""
     reader, width = _RowReader(table, configurator), len(table.heads)
@@ -125,7 +127,7 @@ def predict_table(
         which.append(places.setdefault(id(place), (len(places), place))[0])
         loads.append(load)
         asked.append(i)
-    found = predict_many([p for _, p in places.values()], which, loads, parameters, calibration)
+    found = predict_many([p for _, p in places.values()], which, loads, parameters, calibration, silicon)
     for i, answer in zip(asked, found, strict=True):
         answers[i] = answer
     return PredictedTable(table, tuple(answers))

@@ -91,3 +91,11 @@ def test_wrong_use_is_refused(planner, args: tuple[str, ...], said: str) -> None
     ran = planner("predict", *args)
     assert ran.code == 2
     assert said in ran.err and ran.out == ""
+
+
+def test_silicon_without_the_package_is_said(planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aiconfigurator_core.sdk.engine", None)
+    ran = planner("predict", *POINT, "--concurrency", "4", "--silicon", "--format", "json")
+    assert ran.code == 0
+    assert "planner[silicon]" in ran.err
+    assert json.loads(ran.out)["provenance"].startswith("analytic")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,12 @@ from planner.cli.config import PlannerCommand
 from planner.cli.numbers import FiniteRange
 from planner.cli.output import format_option, output_option, write_result
 from planner.errors import PREDICT_CODES, Fault, InputError
+
+if TYPE_CHECKING:
+    from planner.performance.calibration import Calibration
+    from planner.performance.parameters import PerformanceParameters
+    from planner.predict.configure import Configurator
+    from planner.predict.silicon import SiliconTables
 
 MOST_CSV_BYTES = 500_000_000
 NEEDED = ("model", "accelerator", "input_tokens", "output_tokens")
@@ -99,6 +105,11 @@ POSITIVE = click.IntRange(1, 1_000_000)
     help="What `planner calibrate` wrote; may be given several times.",
 )
 @click.option(
+    "--silicon",
+    is_flag=True,
+    help="Use NVIDIA's operator tables where they cover the configuration (needs planner[silicon]).",
+)
+@click.option(
     "--csv",
     "csv_file",
     metavar="FILE",
@@ -109,8 +120,9 @@ POSITIVE = click.IntRange(1, 1_000_000)
 @format_option("table", "json")
 @output_option
 def predict(
-    csv_file: str | None, calibrations: tuple[str, ...], catalog: str | None, format_: str, output: str, **asked: Any
-) -> None:
+    csv_file: str | None, calibrations: tuple[str, ...], silicon: bool, catalog: str | None, format_: str, output: str,
+    **asked: Any,
+) -> None:  # fmt: skip
     """Predict throughput, TTFT and TPOT of a configuration at a load.
 
     Figures are medians; error_band is the 80 % interval of true ÷ predicted time. What is not stated is inferred, and
@@ -118,13 +130,6 @@ def predict(
     expert_parallel, engine, precision, kv_precision, input_tokens, output_tokens, concurrency, kind; blank = unknown.
     A row that cannot be predicted keeps its place and says why in the column error.
     """  # fmt: skip
-    from planner.catalog.load import load_catalog
-    from planner.performance.parameters import load_parameters
-    from planner.performance.residuals import calibration_of
-    from planner.predict.calibration_file import with_calibrations
-    from planner.predict.configure import Configurator
-    from planner.predict.table import predict_table, read_table, table_text
-
     given = [k for k, v in asked.items() if v is not None]
     if csv_file is not None and given:
         raise click.UsageError(f"--csv takes its points from the file: leave out --{given[0].replace('_', '-')}")
@@ -132,12 +137,19 @@ def predict(
     if missing:
         words = ", ".join(f"--{n.replace('_', '-')}" for n in missing)
         raise click.UsageError(f"Missing {words} (or --csv FILE for a table of points)")
+    load = [k for k in ("concurrency", "rate", "batch") if asked[k] is not None]
+    if len(load) > 1:
+        raise click.UsageError(f"--{load[0]} and --{load[1]} exclude each other")
     if csv_file is None:
-        _write_one(asked, calibrations, catalog, format_, output)
+        from planner.predict.single import predict_one
+        from planner.report.predict import prediction_text
+
+        write_result(prediction_text(predict_one(asked, *_model(catalog, calibrations, silicon)), format_), output)
         return
-    table = read_table(_read(csv_file), "standard input" if csv_file == "-" else csv_file)
-    rows, parameters = with_calibrations(load_catalog(catalog), calibrations), load_parameters()
-    found = predict_table(table, Configurator(rows), parameters, calibration_of(rows, parameters))
+    from planner.predict.table import predict_table, read_table, table_text
+
+    table = read_table(_bytes(csv_file), "standard input" if csv_file == "-" else csv_file)
+    found = predict_table(table, *_model(catalog, calibrations, silicon))
     write_result(table_text(found), output)
     if found.failed:
         click.echo(
@@ -145,26 +157,26 @@ def predict(
         )
 
 
-def _write_one(
-    asked: dict[str, Any], calibrations: tuple[str, ...], catalog: str | None, format_: str, output: str
-) -> None:
+def _model(
+    catalog: str | None, calibrations: tuple[str, ...], silicon: bool
+) -> tuple[Configurator, PerformanceParameters, Calibration, SiliconTables | None]:
+    """What predicts: names, parameters, the user's own measurements, and operator tables if asked for and there."""
     from planner.catalog.load import load_catalog
     from planner.performance.parameters import load_parameters
     from planner.performance.residuals import calibration_of
     from planner.predict.calibration_file import with_calibrations
     from planner.predict.configure import Configurator
-    from planner.predict.single import predict_one
-    from planner.report.predict import prediction_text
+    from planner.predict.silicon import load_silicon
 
-    load = [k for k in ("concurrency", "rate", "batch") if asked[k] is not None]
-    if len(load) > 1:
-        raise click.UsageError(f"--{load[0]} and --{load[1]} exclude each other")
     rows, parameters = with_calibrations(load_catalog(catalog), calibrations), load_parameters()
-    answer = predict_one(asked, Configurator(rows), parameters, calibration_of(rows, parameters))
-    write_result(prediction_text(answer, format_), output)
+    configurator = Configurator(rows)
+    tables = load_silicon(configurator.names) if silicon else None
+    if silicon and tables is None:
+        click.echo("warning: aiconfigurator-core is not installed: pip install 'planner[silicon]'", err=True)
+    return configurator, parameters, calibration_of(rows, parameters), tables
 
 
-def _read(file: str) -> bytes:
+def _bytes(file: str) -> bytes:
     """The bytes of a file or of standard input. Raises InputError (P101)."""
     try:
         if file == "-":
