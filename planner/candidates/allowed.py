@@ -12,8 +12,8 @@ from planner.catalog.catalog import Catalog
 from planner.demand.types import Service
 from planner.spec.types import Sovereignty, Spec, SpotModel
 
-MOST_RESTARTING = 0.999
-"""Spot that spends this share of its time starting again serves nothing."""
+LEAST_CREDIT = 0.01
+"""Spot that serves for less than this share of the time is none: it starts again and again, or is hardly ever there."""
 
 Options = tuple[PurchaseOption, ...]
 Allowed = list[tuple[Pool, Options]]
@@ -86,12 +86,20 @@ def pool_options(service: Service, pool: Pool, spec: Spec) -> tuple[list[Purchas
         no_fallback = spec.policy.spot.model == SpotModel.FALLBACK and (
             terms is None or terms.fallback_usd_per_hour is None or PurchaseOption.ON_DEMAND not in service.options
         )
-        if restarting > MOST_RESTARTING:
+        there = terms.availability if terms and spec.policy.spot.model == SpotModel.CREDITED else 1.0
+        if restarting > 1.0 - LEAST_CREDIT:
             sold.remove(PurchaseOption.SPOT)
             detail = "it is interrupted so often that it does nothing but start"
             failed.append(
-                Check(check="spot_restarts", kind=CheckKind.PHYSICAL, needed=MOST_RESTARTING, had=restarting,
+                Check(check="spot_restarts", kind=CheckKind.PHYSICAL, needed=1.0 - LEAST_CREDIT, had=restarting,
                       unit="of its time", detail=detail)
+            )  # fmt: skip
+        elif there * (1.0 - restarting) < LEAST_CREDIT:
+            sold.remove(PurchaseOption.SPOT)
+            detail = "credited with its availability it serves next to nothing"
+            failed.append(
+                Check(check="spot_availability", kind=CheckKind.PHYSICAL, needed=LEAST_CREDIT,
+                      had=there * (1.0 - restarting), unit="of its time", detail=detail)
             )  # fmt: skip
         elif no_fallback:
             sold.remove(PurchaseOption.SPOT)

@@ -16,6 +16,12 @@ from planner.units import HOURS_PER_MONTH, MONTHS_PER_QUARTER
 
 NEGLIGIBLE = 1e-9
 """Money that is less than this share of another term of the same bill is left out of the budget row."""
+LEAST_OF_BUDGET = 5e-7
+"""Least share of the budget that an instance counts as: engines tell no smaller coefficient from none."""
+WIDEST = 5e6
+"""Largest ratio between the costs of instances that a budget row states as they are."""
+LEAST_AWAY = 1e-5
+"""Least share of time that spot counts as away against a quota: less of whole instances is no instance either way."""
 UNREACHABLE = 1e6
 """A limit this many times what could ever be asked of it is none."""
 
@@ -41,7 +47,7 @@ def quota(m: Milp, s: Sets) -> None:
                     terms += [(c, v * size) for c, v in option_terms(m, s, p, option, t)]
                 spot = s.pools[p].spot
                 if fallback and spot and PurchaseOption.ON_DEMAND in q.options:
-                    away = (1 - spot.availability) * size
+                    away = 0.0 if spot.availability >= 1 else max(1 - spot.availability, LEAST_AWAY) * size
                     terms += [(c, v * away) for c, v in option_terms(m, s, p, PurchaseOption.SPOT, t)]
             if terms:
                 m.row("quota", (q.id, t), terms, upper=q.left(s.slices[t].ends_month))
@@ -92,10 +98,24 @@ def _as_cash(m: Milp, s: Sets, quarter: int, bill: dict[int, float]) -> None:
 
 
 def _budget_row(m: Milp, key: Key, bill: dict[int, float], usd_per_month: float) -> None:
-    largest = max(bill.values(), default=1.0)
-    scale = max(usd_per_month / HOURS_PER_MONTH, largest / UNREACHABLE) or 1.0
-    m.row("budget", key, [(c, v / scale) for c, v in bill.items() if v > NEGLIGIBLE * largest],
-          upper=usd_per_month / HOURS_PER_MONTH / scale, scale=scale * HOURS_PER_MONTH)  # fmt: skip
+    """Σ bill ≤ budget, stated in budgets; what is bought whole within the reach of an engine's tolerance.
+
+    Only where costs spread wider than WIDEST: an instance that alone breaks the budget does so at twice the budget as
+    well, and one that costs less than a millionth of it counts as LEAST_OF_BUDGET.
+    """
+    limit = usd_per_month / HOURS_PER_MONTH
+    costs = {c: v for c, v in bill.items() if v > 0}
+    whole = {c: v for c, v in costs.items() if m.variables[c].integer}
+    parts = {c: v for c, v in costs.items() if c not in whole}
+    largest = max(parts.values(), default=0.0)
+    scale = max(limit, largest / UNREACHABLE) or 1.0
+    if whole and max(whole.values()) > WIDEST * min(whole.values()):
+        least = LEAST_OF_BUDGET * limit if scale == limit else 0.0
+        whole = {c: max(v, least) for c, v in whole.items()}
+        most = max(2.0 * scale, WIDEST * min(whole.values()))
+        whole = {c: min(v, most) for c, v in whole.items()}
+    terms = [*whole.items(), *((c, v) for c, v in parts.items() if v > NEGLIGIBLE * largest)]
+    m.row("budget", key, [(c, v / scale) for c, v in terms], upper=limit / scale, scale=scale * HOURS_PER_MONTH)
 
 
 @family("api_limits", unit="req/s", relax="ask the API provider for a higher rate limit")
