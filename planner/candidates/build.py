@@ -14,7 +14,7 @@ from planner.candidates.hosts import Host, HostConfigs
 from planner.candidates.markets import shortened
 from planner.candidates.pools import build_pools
 from planner.candidates.prune import prune_configs
-from planner.candidates.quotas import resolve_quotas
+from planner.candidates.quotas import idle_quota_text, idle_quotas, resolve_quotas
 from planner.candidates.types import ApiCandidate, Candidate, Pool, Problem, Rejected
 from planner.catalog.catalog import Catalog
 from planner.demand.types import Demand, RequestClass, Service
@@ -62,6 +62,7 @@ def build_problem(
         apis += found_apis
         rejected += refused_apis
     quotas, unknown = resolve_quotas(spec.policy.quotas, pools)
+    idle = idle_quotas(spec.policy.quotas, pools)
     tail = tail_quarters(spec, catalog)
     problem = Problem(
         demand=demand,
@@ -73,8 +74,13 @@ def build_problem(
         horizon=spec.horizon,
         tail_quarters=tail,
         rejected=tuple(fold(rejected)),
-        assumptions=(*demand.assumptions, *_zones_assumed(demand, anywhere, apart)),
+        assumptions=(
+            *demand.assumptions,
+            *_zones_assumed(demand, anywhere, apart),
+            *(idle_quota_text(q) for q in idle),
+        ),
         unknown_quotas=unknown,
+        idle_quotas=idle,
     )
     return shortened(problem, candidates)
 

@@ -59,6 +59,16 @@ def resolve_quotas(quotas: Iterable[Quota], pools: Sequence[Pool]) -> tuple[tupl
     return tuple(numbered), tuple(sorted(unknown))
 
 
+def idle_quotas(quotas: Iterable[Quota], pools: Sequence[Pool]) -> tuple[str, ...]:
+    """Names of quotas that no pool matches: a slip in a name makes a limit that limits nothing."""
+    return tuple(sorted({describe(q.match) for q in quotas if not any(matches(p, q.match) for p in pools)}))
+
+
+def idle_quota_text(name: str) -> str:
+    """What to say of a quota that matches nothing."""
+    return f"the quota on {name} matches nothing on offer, so it limits nothing"
+
+
 def _counts(pool: Pool, quota: Quota) -> bool:
     """Whether a commitment that runs already counts: under its own option, used or not."""
     return pool.commitment is not None and pool.commitment.rsplit("/", 1)[1] in quota.applies_to

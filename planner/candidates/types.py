@@ -155,6 +155,8 @@ class Problem(Frozen):
     rejected: tuple[Rejected, ...] = ()
     assumptions: tuple[str, ...] = ()
     unknown_quotas: tuple[str, ...] = ()
+    idle_quotas: tuple[str, ...] = ()
+    """Quotas that match no pool."""
 
 
 class Purchase(Frozen):

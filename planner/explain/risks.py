@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 
 from planner.base import Confidence, PurchaseOption
+from planner.candidates.quotas import idle_quota_text
 from planner.candidates.types import ApiCandidate, Plan, Pool, Problem
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.explain.types import Risk
@@ -189,6 +190,7 @@ def _unknown_places(pools: dict[str, Pool], check: Verification) -> list[Risk]:
 def _limits(problem: Problem, plan: Plan) -> list[Risk]:
     """Quotas and API limits that nobody stated."""
     found = [Risk(kind="unknown_quota", text=f"the quota is unknown: {q}") for q in problem.unknown_quotas]
+    found += [Risk(kind="idle_quota", text=idle_quota_text(q)) for q in problem.idle_quotas]
     offers = {a.api: a for a in problem.apis}
     blind = [u.api for u in plan.api if u.api in offers
              and offers[u.api].max_req_per_s is None and offers[u.api].max_tok_per_min is None]  # fmt: skip

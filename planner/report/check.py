@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.base import CheckKind, Frozen
+from planner.candidates.quotas import idle_quota_text
 from planner.candidates.types import Problem
 from planner.demand.types import Service
 from planner.explain.infeasible import unservable
@@ -88,7 +89,11 @@ def summarise(spec: Spec, problem: Problem) -> Summary:
         pools=len(problem.pools),
         refused=group_refusals(problem.rejected),
         assumptions=problem.assumptions,
-        warnings=(*slips(spec), *(r.text for r in bursty_traffic(spec))),
+        warnings=(
+            *slips(spec),
+            *(r.text for r in bursty_traffic(spec)),
+            *(idle_quota_text(q) for q in problem.idle_quotas),
+        ),
     )
 
 

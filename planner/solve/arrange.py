@@ -21,6 +21,8 @@ MATERIAL: dict[Axis, tuple[float, float]] = {
     Axis.MOST_HEADROOM: (0.02, 0.0),
 }
 """(absolute, relative) difference on an axis that a reviewer would care about, in the axis's unit."""
+ROUNDING = 1e-9
+"""Two sums of the same bill may differ by this share."""
 TRADED = tuple(a for a in Axis if a is not Axis.CHEAPEST)
 
 
@@ -93,6 +95,12 @@ def arrange(found: Sequence[Found[V]]) -> list[Found[V]]:
     return kept
 
 
+def _gap(total: float, bound: float) -> float:
+    """Relative gap; what rounding leaves of none is none."""
+    gap = (total - bound) / total if total > 0 else 0.0
+    return gap if gap > ROUNDING else 0.0
+
+
 def entries(found: Sequence[Found[V]], bound_usd_per_hour: float | None, top: int) -> list[Entry[V]]:
     """At most `top` entries, by cost. The bound is global: the same for each."""
     kept = sorted(arrange(found)[:top], key=lambda f: f.total)
@@ -125,7 +133,7 @@ def entries(found: Sequence[Found[V]], bound_usd_per_hour: float | None, top: in
                 total_usd_per_month=f.total,
                 extra=(f.total - best.total) / best.total if best.total > 0 else 0.0,
                 bound_usd_per_month=bound,
-                gap=max(0.0, (f.total - bound) / f.total) if f.total > 0 else 0.0,
+                gap=_gap(f.total, bound),
                 tie=tie,
                 measures=f.measures,
                 signature=f.signature,

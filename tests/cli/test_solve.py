@@ -307,3 +307,17 @@ def test_first_row_of_progress_is_on_standard_error(planner_process, tmp_path: P
     assert done.stdout.startswith("rank,title,")
     quiet = planner_process("solve", str(SPEC), "--format", "csv", cwd=tmp_path)
     assert quiet.stderr == ""
+
+
+def test_quota_that_matches_nothing_is_told(tmp_path: Path, planner) -> None:
+    spec = tmp_path / "spec.yaml"
+    quota = "\npolicy:\n  quotas:\n    - {match: {provider: lambda, accelerator: L4}, limit: 0}\n"
+    spec.write_text(SPEC.read_text() + quota)
+    ran = planner("solve", str(spec), "--format", "json", "--top", "1")
+    assert ran.code == 0
+    said = "the quota on lambda/L4 matches nothing on offer, so it limits nothing"
+    assert f"warning: {said}" in ran.err
+    result = json.loads(ran.out)
+    assert said in result["provenance"]["assumptions"]
+    assert said in [r["text"] for r in result["plans"][0]["explanation"]["risks"]]
+    assert f"warning: {said}" in planner("check", str(spec)).err

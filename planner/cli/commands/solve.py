@@ -78,6 +78,7 @@ def solve(
     SPEC is a workload file (`planner init` writes one to start from); - reads standard input. Every plan shown was
     recomputed independently of the solver, and says how far it can be from the cheapest possible.
     """
+    from planner.candidates.quotas import idle_quota_text
     from planner.cli.progress import ProgressLine
     from planner.cli.run import RunOptions, exit_code, solve_spec
     from planner.report.text import result_text
@@ -95,6 +96,8 @@ def solve(
     if not outcome.interrupted or output == "-":
         colour = output == "-" and stdout_is_terminal()
         write_result(result_text(result, format_, colour=colour, explain=explain != "none"), output)
+    for name in outcome.answer.problem.idle_quotas:
+        click.echo(f"warning: {idle_quota_text(name)}", err=True)
     if code == 4:
         why = f"the best plan's gap {result.plans[0].gap:.3g} is above --max-gap" if result.plans else "no plan"
         click.echo(f"{why} within {result.provenance.limits.time_limit_s:g} s", err=True)
