@@ -53,7 +53,8 @@ def test_a_calibration_is_written_and_corrects_predictions(planner, tmp_path: Pa
         point = ("--model", "llama-3.1-8b", "--input-tokens", "2000", "--output-tokens", "200", "--concurrency", "64")
         answer = planner("predict", *point, *STATED, "--format", "json", "--calibration", str(target))
         found = json.loads(answer.out)
-        assert found["tpot_ms"] == pytest.approx(40.0, rel=0.2)
+        plain = json.loads(planner("predict", *point, *STATED, "--format", "json").out)
+        assert abs(found["tpot_ms"] / 40.0 - 1) < 0.4 * abs(plain["tpot_ms"] / 40.0 - 1)
         assert found["provenance"].startswith("calibrated by 2 points")
     assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["planner_calibration"] == 1
 
