@@ -133,9 +133,10 @@ def solve_spec(path: str, options: RunOptions, progress: ProgressLine | None = N
 
 
 def default_time_limit_s(demand: Demand) -> float:
-    """15 s, 10 s more for each further service and for each service with several classes; at most 300 s."""
+    """15 s, 10 s more for each further service, service with several classes and further quarter; at most 300 s."""
     mixed = sum(len(service.classes) > 1 for service in demand.services)
-    return min(300.0, 15.0 + 10.0 * (len(demand.services) - 1 + mixed))
+    quarters = len({s.quarter for s in demand.slices})
+    return min(300.0, 15.0 + 10.0 * (len(demand.services) - 1 + mixed + quarters - 1))
 
 
 def left_of(limit_s: float, spent_s: float) -> float:

@@ -62,7 +62,7 @@ def _purchases(purchases: Iterable[PurchaseView]) -> FittedTable:
 
 def machine(p: PurchaseView, several: bool) -> str:
     """The pool, and where there are several quarters the one in which it is bought."""
-    name = pool_of(p.offer) + (" (runs already)" if p.existing else "")
+    name = pool_of(p.offer) + ("\nruns already" if p.existing else "")
     if not several or p.existing or p.start_quarter == 1:
         return name
     return f"{name}\nfrom quarter {p.start_quarter}" + (", tentative" if p.tentative else "")

@@ -123,9 +123,15 @@ def pool_of(offer: str) -> str:
 
 
 def slice_names(slices: Sequence[SliceView]) -> dict[str, str]:
-    """Slice → what a person calls it: its label, with the quarter where there are several."""
-    several = len({s.quarter for s in slices}) > 1
-    return {s.id: (f"quarter {s.quarter} " if several else "") + (s.label or s.id) for s in slices}
+    """Slice → what a person calls it: its label, with the quarter (or its part) where there are several."""
+    several = len({part_of(s) for s in slices}) > 1
+    return {s.id: (f"{part_of(s)} " if several else "") + (s.label or s.id) for s in slices}
+
+
+def part_of(s: SliceView) -> str:
+    """`Q2`, or `Q2a`, `Q2b` where something ends or begins inside the quarter."""
+    head = s.id.partition(".")[0]
+    return f"Q{head[1:]}" if head.startswith("q") and "." in s.id else f"Q{s.quarter}"
 
 
 def changes(plan: PlanView, slices: Sequence[SliceView], most: int = MOST_CHANGES) -> list[str]:
@@ -150,7 +156,11 @@ def changes(plan: PlanView, slices: Sequence[SliceView], most: int = MOST_CHANGE
 
 
 def when(counts: Mapping[str, int], slices: Sequence[SliceView]) -> str:
-    """`2 at 07–11, 13–17 UTC; 1 at 17–18 UTC; else 0`, the largest count first."""
+    """`2 at 07–11, 13–17 UTC; 1 at 17–18 UTC; else 0`, the largest count first; several quarters: `Q1 2–4, Q2 3`."""
+    parts = list(dict.fromkeys(part_of(s) for s in slices))
+    if len(parts) > 1:
+        spans = {p: span(counts.get(s.id, 0) for s in slices if part_of(s) == p) for p in parts}
+        return ", ".join(f"{p} {text}" for p, text in spans.items())
     names = slice_names(slices)
     present = sorted({n for n in counts.values() if n}, reverse=True)
     texts = [f"{n} at {_hours([names[s.id] for s in slices if counts.get(s.id) == n])}" for n in present]

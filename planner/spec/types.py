@@ -182,8 +182,7 @@ class Traffic(Frozen):
     cached_input_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of prompt tokens found in a prefix cache: saves prefill work, never KV."""
     growth_per_quarter: Growth | GrowthRate = 0.0
-    """Growth of requests from one quarter to the next, e.g. 10%, or {low, mid, high}; the rates given are those of the
-    first quarter's mean."""
+    """Growth of requests from one quarter to the next, e.g. 10%, or {low, mid, high}."""
     token_growth_per_quarter: Growth | GrowthRate = 0.0
     """Growth of tokens per request from one quarter to the next."""
     quarter_factors: tuple[NonNegative, ...] | None = None

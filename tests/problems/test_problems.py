@@ -291,3 +291,36 @@ def test_scenario_9_free_machines_are_only_owned_ones(desk: Desk) -> None:
     with pytest.raises(InputError) as refused:
         desk.spec(spec)
     assert {f.code for f in refused.value.faults} == {"C108"}
+
+
+def test_scenario_10_what_is_sunk_is_used_first_and_h100_are_not_renewed(desk: Desk) -> None:
+    """B200 come a quarter later: until then the H100 that expire are bridged by the hour, then none of them is kept."""
+    best = desk.file(PROBLEMS / "scenarios" / "s10-quarterly-review.yaml", gap=0).best
+    held = [p for p in best["purchases"] if p["existing"]]
+    assert {(p["accelerator"], p["usd_per_month"], p["tentative"]) for p in held} == {
+        ("H100-SXM", 0.0, False), ("A100-SXM-80GB", 0.0, False)
+    }  # fmt: skip
+    paid = [p for p in best["purchases"] if not p["existing"]]
+    before = {s for p in held for s in p["instances_by_slice"] if s.startswith("q1a.")}
+    assert before
+    assert all(p["instances_by_slice"][s] == 0 for p in paid for s in before)
+    assert {p["purchase_option"] for p in paid if p["accelerator"] == "H100-SXM"} == {"on_demand"}
+    reserved = [p for p in paid if p["purchase_option"] == "reserved_1y"]
+    assert [(p["accelerator"], p["start_quarter"], p["tentative"]) for p in reserved] == [("B200-SXM", 2, True)]
+    assert best["cost"]["terms"]["sunk"] == pytest.approx((33.6 * 1.5 + 11.2 * 12) * MONTH_H / 12, rel=0.01)
+
+
+def test_scenario_10_the_work_grows_by_176_percent_a_quarter(desk: Desk) -> None:
+    result = desk.file(PROBLEMS / "scenarios" / "s10-quarterly-review.yaml", gap=0).result
+    hours = {s["id"]: (s["quarter"], s["hours_per_month"]) for s in result["slices"]}
+    volume = dict.fromkeys((1, 2, 3, 4), 0.0)
+    for row in result["demand"]:
+        quarter, h = hours[row["slice"]]
+        volume[quarter] += h * row["mean_req_per_s"]
+    assert volume[2] / volume[1] == pytest.approx(1.2075**3, rel=1e-4)
+    assert volume[3] / volume[1] == pytest.approx(1.2075**6, rel=1e-4)
+
+
+def test_oracle_8_waiting_for_the_newer_accelerator_is_worth_44(desk: Desk) -> None:
+    usd = [desk.file(PROBLEMS / "oracles" / f"o08-{name}.yaml", gap=0).usd for name in ("no-waiting", "waiting")]
+    assert (usd[0] - usd[1]) * 6 / MONTH_H == pytest.approx(44.0, rel=1e-3)
