@@ -233,6 +233,8 @@ class Precision(Row):
     """Width that must divide a rank's share of the feed-forward (Marlin, block FP8): 128."""
     opt_in: bool = False
     """Only planned when the workload lists it (4 bit and below)."""
+    embeddings_wide: bool = True
+    """Whether embeddings and the output head stay 16 bit; GGUF files quantise them too."""
     note: str | None = None
 
 

@@ -247,7 +247,9 @@ def notes_of(question: FitQuestion, memory: MemoryFit, rules: Sequence[SupportRu
     if is_weight_only([r for r in rules if rule_concerns(r, question.config)], question.precision) and (
         question.precision.compute != "bf16"
     ):
-        notes.append(f"{question.precision.id} is dequantised here: it saves memory and no time")
+        notes.append(
+            f"{question.precision.id} is dequantised to 16 bit before it is multiplied: it saves memory, not computing"
+        )
     row = overhead_row(question.engine)
     if not version_matches(question.engine.version, row.versions):
         notes.append(f"no overhead is recorded for {question.engine.name} {question.engine.version}")

@@ -100,10 +100,15 @@ def kv_bytes(config: EngineConfig, model: LlmModel, kv_precision: Precision, sta
     return KvBytes(growing, sliding, window, state)
 
 
+def wide_bytes(precision: Precision) -> float:
+    """Bytes per parameter of embeddings and vision tower: 16 bit or more, except in files that quantise them too."""
+    return max(precision.bytes_per_param, BYTES_16_BIT) if precision.embeddings_wide else precision.bytes_per_param
+
+
 def rule_weights_bytes(model: LlmModel, precision: Precision) -> float:
     """All weights of a checkpoint by the rule: embeddings and vision tower at 16 bit, the rest at b_w bytes."""
     shape = model.shape
-    wide = max(precision.bytes_per_param, BYTES_16_BIT)
+    wide = wide_bytes(precision)
     kept_wide = shape.embedding_params + shape.vision_params
     return (shape.total_params - kept_wide) * precision.bytes_per_param + kept_wide * wide
 
@@ -126,7 +131,7 @@ def weight_bytes(model: LlmModel, precision: Precision) -> WeightBytes:
     What a checkpoint weighs beyond the rule are dense layers that it keeps in 16 bit (gpt-oss, the official 405B FP8,
     NVFP4 checkpoints); what that does not explain, or a lighter checkpoint, scales everything.
     """
-    b_w, wide = precision.bytes_per_param, max(precision.bytes_per_param, BYTES_16_BIT)
+    b_w, wide = precision.bytes_per_param, wide_bytes(precision)
     recorded = next((c for c in model.checkpoints if c.precision == precision.id), None)
     if recorded is None:
         return WeightBytes(b_w, b_w, wide)

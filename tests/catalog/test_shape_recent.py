@@ -7,9 +7,12 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from planner.catalog.shape import model_from_config, shape_from_config
 from planner.catalog.shape_describe import describe_config
+from planner.errors import InputError
 
 
 def mixed(layers: int, period: int, other: str, full: frozenset[int] | None = None) -> list[str]:
@@ -310,3 +313,25 @@ def test_integer_and_float_methods(quantisation: dict[str, object], dense_bytes:
     assert isinstance(sizes, dict)
     assert sizes["dense"] == pytest.approx(dense_bytes)
     assert sizes["attention"] == (2.0 if "ignored_layers" in quantisation else pytest.approx(dense_bytes))
+
+
+ODD: tuple[object, ...] = (
+    None, 0, -1, 1, 3, 2.5, 1e30, float("nan"), float("inf"), "x", "", [], [1], ["a"], {}, {"a": 1}, True, 10**9,
+    [None] * 100, [0] * 100, [10**6] * 100, ["full_attention"] * 100,
+)  # fmt: skip
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.sampled_from(sorted(CONFIGS)), st.data())
+def test_a_broken_config_is_counted_or_refused_and_never_crashes(name: str, data: st.DataObject) -> None:
+    config = dict(CONFIGS[name][1])
+    for _ in range(data.draw(st.integers(1, 3))):
+        key = data.draw(st.sampled_from(sorted(config)))
+        config[key] = data.draw(st.sampled_from(ODD))
+    try:
+        found = describe_config(config)
+    except InputError as refused:
+        assert all(f.code in ("C201", "C202", "C203", "C204", "C205") and f.path for f in refused.faults)
+        return
+    total, active = float(str(found["total_params_with_vision_b"])), float(str(found["active_params_b"]))
+    assert 0 < active <= total * (1 + 1e-9) < float("inf")

@@ -283,3 +283,18 @@ def test_index_keys_keep_their_format_under_an_fp8_cache(catalog):
     index = sum(2.0 * g.layers * g.index_elements_per_token for g in model.shape.kv)
     assert index > 0
     assert narrow == pytest.approx((wide - index) / 2 + index)
+
+
+@pytest.mark.parametrize(
+    ("model", "precision", "gigabytes"),
+    [
+        ("llama-3.1-8b-instruct", "q4_k_m", 4.92),
+        ("llama-3.1-8b-instruct", "q8_0", 8.54),
+        ("llama-3.3-70b-instruct", "q4_k_m", 42.5),
+        ("qwen2.5-7b-instruct", "q4_k_m", 4.68),
+    ],
+)
+def test_gguf_files_quantise_their_embeddings(catalog, model, precision, gigabytes):
+    """Sizes of the files as published."""
+    row = fit(catalog, model=model, precision=precision, accelerator="M3-Ultra", engine="llama.cpp")
+    assert row.weights_gib_per_gpu * 2**30 / 1e9 == pytest.approx(gigabytes, rel=0.03)
