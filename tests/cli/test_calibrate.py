@@ -14,6 +14,8 @@ POINT = {
 }  # fmt: skip
 STATED = ("--accelerator", "H100-SXM", "--tensor-parallel", "1", "--precision", "fp8")
 ROW = "model,accelerator,tensor_parallel,precision,class,prefill_tok_per_s,decode_tok_per_s,capacity_req_per_s,idle_iteration_ms,work_s_per_request"  # noqa: E501
+LOADS = ((32, 0.7), (64, 1.0))
+"""Requests in flight, and the time per output token as a share of that at full load."""
 SUBJECT = "llama-3.1-8b,H100-SXM,1,fp8"
 
 
@@ -23,7 +25,7 @@ def bench(tmp_path: Path) -> Path:
 
 
 def points(file: Path, tpot_ms: float) -> Path:
-    texts = (json.dumps({**POINT, "max_concurrency": c, "median_tpot_ms": tpot_ms}) for c in (32, 64))
+    texts = (json.dumps({**POINT, "max_concurrency": c, "median_tpot_ms": tpot_ms * share}) for c, share in LOADS)
     file.write_text("\n".join(texts), encoding="utf-8")
     return file
 
@@ -54,7 +56,7 @@ def test_a_calibration_is_written_and_corrects_predictions(planner, tmp_path: Pa
         answer = planner("predict", *point, *STATED, "--format", "json", "--calibration", str(target))
         found = json.loads(answer.out)
         plain = json.loads(planner("predict", *point, *STATED, "--format", "json").out)
-        assert abs(found["tpot_ms"] / 40.0 - 1) < 0.4 * abs(plain["tpot_ms"] / 40.0 - 1)
+        assert abs(found["tpot_ms"] / 40.0 - 1) < 0.7 * abs(plain["tpot_ms"] / 40.0 - 1)
         assert found["provenance"].startswith("calibrated by 2 points")
     assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["planner_calibration"] == 1
 
