@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from planner.explain.types import Flip
     from planner.formulation.compile import Compiled
     from planner.solve.engine import SolverChild
+    from planner.solve.programme import CompiledProgramme
     from planner.solve.ranking import Entry as Ranked
     from planner.solve.ranking import Ranking
     from planner.solve.types import Progress
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 EXPLAIN_SHARE = 0.2
 """Share of the command's time for explaining, at least; what solving and ranking leave is added."""
+FULL_TIMES = 2.0
+"""A full explanation may take so many default time limits more where nobody gave a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,7 @@ def solve_loaded(
 
     started = time.monotonic() if started is None else started
     limit_s = options.time_limit_s or default_time_limit_s(loaded.demand)
+    more_s = 0.0 if options.time_limit_s else FULL_TIMES * limit_s
     options = replace(options, time_limit_s=limit_s)
     line.stage("enumerating candidates")
     whole = build_problem(loaded.spec, loaded.catalog, loaded.demand)
@@ -181,7 +185,8 @@ def solve_loaded(
     answer = Answer(
         spec=loaded.spec, catalog=loaded.catalog, problem=problem, status=ranking.status,
         deterministic=ranking.deterministic, provenance=_provenance(loaded, problem, options),
-        entries=_explained(ranking, loaded, problem, flips, options, child, started), notes=ranking.notes,
+        entries=_explained(ranking, loaded, programme, problem, flips, options, child, started, more_s),
+        notes=ranking.notes,
         baselines=tuple(
             BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
         ),
@@ -215,26 +220,35 @@ def _reporter(line: ProgressLine) -> Callable[[str, Progress], None]:
 def _explained(
     ranking: Ranking[Verification],
     loaded: Loaded,
+    programme: CompiledProgramme,
     problem: Problem,
     flips: tuple[Flip, ...],
     options: RunOptions,
     child: SolverChild,
     started: float,
+    more_s: float,
 ) -> tuple[Entry, ...]:
     """Every ranked plan with its explanation; the first also with what needs re-solves, under `--explain full`."""
     entries = [_entry(e, loaded, problem, flips, options) for e in ranking.entries]
     if entries and options.explain == "full" and not ranking.interrupted:
         from planner.explain.full import explain_deeply
+        from planner.explain.robustness import Contender
         from planner.explain.rule_prices import Answered
+        from planner.explain.whatif import Solution
 
         limit_s = options.time_limit_s or 0.0
-        left_s = max(EXPLAIN_SHARE * limit_s, limit_s - (time.monotonic() - started))
+        left_s = max(EXPLAIN_SHARE * limit_s, limit_s - (time.monotonic() - started)) + more_s
         first = entries[0]
         cost = first.check.cost.total_usd_per_month
+        winner = ranking.entries[0]
+        best = Solution(
+            loaded.spec, loaded.catalog, programme, winner.values, winner.plan, winner.verdict, winner.signature
+        )
         answered = Answered(cost, min(cost, first.bound_usd_per_month), options.gap)
         told = explain_deeply(
-            first.explanation, loaded.spec, loaded.catalog, answered, child, left_s, options.solver, options.seed
-        )
+            first.explanation, loaded.spec, loaded.catalog, answered, child, left_s, best,
+            [Contender(e.title, e.plan, e.check) for e in entries], options.solver, options.seed,
+        )  # fmt: skip
         entries[0] = replace(first, explanation=told)
     return tuple(entries)
 

@@ -17,7 +17,7 @@ from planner.explain.edits import edit_policy, scaled_demand
 from planner.explain.parallel import Workers
 from planner.explain.shape import makeup, millions, shape_of, tokens_per_month, utilization
 from planner.explain.types import Flip, FlipSide
-from planner.explain.whatif import Clock, Solution, WhatIf, with_prices
+from planner.explain.whatif import Clock, Solution, WhatIf, is_proven, with_prices
 from planner.spec.types import Spec
 from planner.verify.verify import Verifier
 
@@ -32,8 +32,12 @@ BESIDE = 0.005
 MOST_ROUNDS = 8
 MOST_OFFERS, MOST_APIS = 3, 2
 """Inputs that are moved: what costs most, the rest is left out."""
-GAP = 1e-4
+GAP = 1e-3
 """Relative gap of the solves: a crossing is no sharper."""
+OPEN_GAP = 0.02
+"""A plan whose own gap is wider says nothing about the kind of the cheapest."""
+GREED = 3.0
+"""One question may take so many times its fair part of the time, while the part of all of them lasts."""
 LOWEST_UTILIZATION = 0.05
 
 
@@ -53,13 +57,14 @@ class Input:
     high: float = FARTHEST
 
     def ask(self, desk: WhatIf, spec: Spec, factor: float, limit_s: float, gap: float = GAP) -> Solution | None:
-        """The cheapest plan with the input at `factor` times today's value."""
+        """The cheapest plan with the input at `factor` times today's value; None where no good one was found."""
         if self.what == "price":
-            rows = with_prices(desk.catalog, {self.name: factor})
-            return desk.best(spec, gap, limit_s, rows).solution
-        if self.what == "volume":
-            return desk.best(scaled_demand(spec, factor), gap, limit_s).solution
-        return desk.best(_utilized(spec, self.now * factor), gap, limit_s).solution
+            reply = desk.best(spec, gap, limit_s, with_prices(desk.catalog, {self.name: factor}))
+        elif self.what == "volume":
+            reply = desk.best(scaled_demand(spec, factor), gap, limit_s)
+        else:
+            reply = desk.best(_utilized(spec, self.now * factor), gap, limit_s)
+        return reply.solution if is_proven(reply, OPEN_GAP) else None
 
 
 def _utilized(spec: Spec, share: float) -> Spec:
@@ -124,10 +129,10 @@ def find_flips(
     asked = [
         (i, up) for i in inputs for up in (True, False) if (i.used or not up) and (i.high if up else 1 / i.low) > 1.01
     ]
-    limit_s = workers.share_s(len(asked), part)
+    limit_s, stage = GREED * workers.share_s(len(asked), part), Clock(part * workers.clock.left)
 
     def ask(desk: WhatIf, item: tuple[Input, bool]) -> Flip | None:
-        return _Search(spec, best, item[0], item[1], desk, Clock(min(limit_s, desk.clock.left))).flip()
+        return _Search(spec, best, item[0], item[1], desk, Clock(min(limit_s, stage.left))).flip()
 
     return tuple(f for f in workers.map(ask, asked) if f is not None)
 
@@ -174,7 +179,8 @@ class _Search:
         inside = [s for s in found if (s < end if self.up else s > end)]
         return [*inside, end]
 
-    def _narrow(self, near: float, near_plan: Solution, far: float, far_plan: Solution) -> Flip | None:
+    def _narrow(self, near: float, near_plan: Solution, far: float, far_plan: Solution) -> Flip:
+        """The change between two solved sides; where the time ends, as far as it was narrowed."""
         away = 1.0 + BESIDE if self.up else 1.0 - BESIDE
         for _ in range(4 * MOST_ROUNDS):
             if abs(math.log(far / near)) < 2.2 * BESIDE:
@@ -183,7 +189,7 @@ class _Search:
             if not self.input.linear:
                 plan = self.solve(at)
                 if plan is None:
-                    return None
+                    return self._found(at, near, near_plan, far, far_plan)
                 if self.is_same(plan):
                     near, near_plan = at, plan
                 else:
@@ -191,14 +197,14 @@ class _Search:
                 continue
             before, behind = self.solve(at / away), self.solve(at * away)
             if before is None or behind is None:
-                return None
+                return self._found(at, near, near_plan, far, far_plan)
             if not self.is_same(before):
                 far, far_plan = at / away, before
             elif self.is_same(behind):
                 near, near_plan = at * away, behind
             else:
                 return self._found(at, at / away, before, at * away, behind)
-        return None
+        return self._found(math.sqrt(near * far), near, near_plan, far, far_plan)
 
     def _crossing(self, near: float, near_plan: Solution, far: float, far_plan: Solution) -> float:
         """Where the two plans cost the same, if that is well between; else the middle."""
@@ -228,9 +234,12 @@ class _Search:
         word = "above" if self.up else "below"
         busy = sides[1].utilization if sides[1].utilization is not None else sides[0].utilization
         load = "" if busy is None or i.what != "volume" else f"; machines are busy {100 * busy:.0f} % of the time there"
+        where = f"{word} {_amount(i, i.now * at)} (×{at:.3g} of today's {_amount(i, i.now)})"
+        if abs(math.log(far / near)) > 3.0 * BESIDE:
+            where = f"from somewhere between {_amount(i, i.now * near)} and {_amount(i, i.now * far)} on"
         text = (
-            f"{_label(i)}: {word} {_amount(i, i.now * at)} (×{at:.3g} of today's {_amount(i, i.now)}) the cheapest "
-            f"plan is {sides[1].plan} instead of {sides[0].plan}, {sides[1].usd_per_month:,.0f} USD/month there{load}"
+            f"{_label(i)}: {where} the cheapest plan is {sides[1].plan} instead of {sides[0].plan}, "
+            f"{sides[1].usd_per_month:,.0f} USD/month there{load}"
         )
         return Flip(
             what=i.what, service="", at=i.now * at, unit=i.unit, now=i.now, text=text, input=i.name, factor=at,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.explain.flips import Input
+from planner.explain.flips import GREED, Input
 from planner.explain.parallel import Workers
 from planner.explain.shape import makeup, shape_of
 from planner.explain.types import Sensitivity
-from planner.explain.whatif import Solution, WhatIf
+from planner.explain.whatif import Clock, Solution, WhatIf
 from planner.spec.types import Spec
 
 SWING = 0.2
@@ -23,16 +23,18 @@ def sensitivities(
 ) -> tuple[Sensitivity, ...]:
     """The inputs that matter, the widest swing of the cheapest plan's cost first."""
     asked = [(i, f) for i in inputs if i.used for f in _factors(i)]
-    limit_s = workers.share_s(len(asked), part)
+    limit_s, stage = GREED * workers.share_s(len(asked), part), Clock(part * workers.clock.left)
 
     def ask(desk: WhatIf, item: tuple[Input, float]) -> Solution | None:
-        return item[0].ask(desk, spec, item[1], limit_s, GAP)
+        return None if stage.left <= 0 else item[0].ask(desk, spec, item[1], min(limit_s, stage.left), GAP)
 
     found = dict(zip(((i.name, f) for i, f in asked), workers.map(ask, asked), strict=True))
     bars = []
     for i in inputs:
         if i.used:
             low, high = _factors(i)
+            if found[i.name, low] is None and found[i.name, high] is None:
+                continue
             bars.append(_bar(i, low, high, found[i.name, low], found[i.name, high], best))
     return tuple(sorted(bars, key=lambda b: (-b.swing_usd_per_month, b.input)))
 

@@ -132,6 +132,32 @@ class RulePrice(Frozen):
     text: str
 
 
+class PlanRobustness(Frozen):
+    """One plan of the list over all draws."""
+
+    position: int
+    """In the list, from 1."""
+    title: str
+    win_probability: float
+    """Share of the draws in which no plan of the list is cheaper; equal ones share it."""
+    mean_usd_per_month: float
+    p10_usd_per_month: float
+    p90_usd_per_month: float
+    mean_regret_usd_per_month: float
+    """Cost less the cheapest plan's of the list, mean over the draws."""
+    p95_regret_usd_per_month: float
+
+
+class Robustness(Frozen):
+    """The list of plans under estimates and prices that turn out otherwise."""
+
+    draws: int
+    seed: int
+    method: str
+    """What was varied, how, and what the figures do not see."""
+    plans: tuple[PlanRobustness, ...]
+
+
 class ForcedPlan(Frozen):
     """The cheapest plan found in which something that was not chosen is used."""
 
@@ -203,6 +229,8 @@ class Explanation(Frozen):
     flips: tuple[Flip, ...] = ()
     tornado: tuple[Sensitivity, ...] = ()
     """The inputs that matter, the widest swing first; with the first plan only, under `--explain full`."""
+    robustness: Robustness | None = None
+    """Of the list, so with the first plan only, under `--explain full`; null for a list of one."""
     risks: tuple[Risk, ...] = ()
     headroom: tuple[HeadroomProduct, ...] = ()
 

@@ -53,6 +53,8 @@ class Solution:
     values: tuple[float, ...]
     plan: Plan
     check: Verification
+    known: Signature | None = None
+    """Its signature, where it is known without `values`."""
 
     @property
     def usd_per_month(self) -> float:
@@ -67,7 +69,7 @@ class Solution:
     @cached_property
     def signature(self) -> Signature:
         """What a reviewer knows the plan by."""
-        return self.programme.signature(self.values)
+        return self.programme.signature(self.values) if self.known is None else self.known
 
     @cached_property
     def pools(self) -> dict[str, Pool]:

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from planner.explain.binding import SENTENCES
-from planner.explain.types import Binding, HeadroomProduct, Sensitivity
+from planner.explain.types import Binding, HeadroomProduct, Robustness, Sensitivity
 from planner.report.flat import mean_rate
 from planner.report.layout import FittedTable, section, table_of
 from planner.report.numbers import percent, quantity, usd
@@ -155,6 +155,7 @@ def _explanation(plan: PlanView, names: Mapping[str, str]) -> list[RenderableTyp
         ("Break-even", [f"{f.service}: {f.text}" for f in e.flips if not f.verified]),
         ("What would change the plan (solved on both sides)", [f.text for f in e.flips if f.verified]),
         ("What the cost hangs on", sensitivity_lines(e.tornado)),
+        ("If estimates and prices turn out otherwise", robustness_lines(e.robustness)),
         ("Margins", margin_lines(e.headroom)),
         ("Risks", risk_lines(plan)),
     ):
@@ -171,11 +172,24 @@ def sensitivity_lines(bars: Iterable[Sensitivity]) -> list[str]:
         for value, cost, other in (
             (b.low, b.usd_per_month_low, b.other_plan_low), (b.high, b.usd_per_month_high, b.other_plan_high),
         ):  # fmt: skip
-            money = "no plan found" if cost is None else f"{usd(cost)} USD/month"
+            money = "not solved in time" if cost is None else f"{usd(cost)} USD/month"
             sides.append(f"{_figure(value, b.unit)} → {money}" + (f" ({other})" if other else ""))
         name = b.input if b.what == "price" else b.input.replace("_", " ")
         lines.append(f"{name}, today {_figure(b.now, b.unit)}: {'; '.join(sides)}")
     return lines
+
+
+def robustness_lines(r: Robustness | None) -> list[str]:
+    """How often each plan is the cheapest, what it costs then, and the method."""
+    if r is None:
+        return []
+    lines = [
+        f"plan {p.position} ({p.title}): cheapest in {percent(p.win_probability)} of {r.draws:,} draws; 80 % of the "
+        f"draws cost {usd(p.p10_usd_per_month)} to {usd(p.p90_usd_per_month)} USD/month; regret "
+        f"{usd(p.mean_regret_usd_per_month)} on average, {usd(p.p95_regret_usd_per_month)} in the worst 5 %"
+        for p in r.plans
+    ]
+    return [*lines, f"method (seed {r.seed}): {r.method}"]
 
 
 def _figure(value: float, unit: str) -> str:

@@ -54,7 +54,7 @@ def test_contract_names_are_all_there() -> None:
         "countries", "operator_jurisdiction", "confidence",
     }  # fmt: skip
     assert set(plan["explanation"]) == {
-        "binding", "rule_prices", "flips", "tornado", "risks", "headroom",
+        "binding", "rule_prices", "flips", "tornado", "robustness", "risks", "headroom",
     }  # fmt: skip
     assert set(tree["rejected"][0]) >= {"what", "checks", "count"}
     assert set(tree["rejected"][0]["checks"][0]) >= {"check", "kind", "needed", "had", "unit"}
