@@ -239,7 +239,7 @@ def _explained(
         limit_s = options.time_limit_s or 0.0
         left_s = max(EXPLAIN_SHARE * limit_s, limit_s - (time.monotonic() - started)) + more_s
         first = entries[0]
-        cost = first.check.cost.total_usd_per_month
+        cost = first.check.cost.judged_usd_per_month
         winner = ranking.entries[0]
         best = Solution(
             loaded.spec, loaded.catalog, programme, winner.values, winner.plan, winner.verdict, winner.signature

@@ -221,7 +221,7 @@ class _Search:
     def _line(self, plan: Solution, factor: float) -> tuple[float, float]:
         """(a, b) of cost = a + b·factor, from pricing the plan at two prices."""
         twice = with_prices(self.desk.catalog, {self.input.name: 2 * factor})
-        more = Verifier(self.spec, twice, plan.problem.demand).price(plan.plan).total_usd_per_month
+        more = Verifier(self.spec, twice, plan.problem.demand).price(plan.plan).judged_usd_per_month
         slope = (more - plan.usd_per_month) / factor
         return plan.usd_per_month - slope * factor, slope
 

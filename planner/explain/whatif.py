@@ -58,8 +58,8 @@ class Solution:
 
     @property
     def usd_per_month(self) -> float:
-        """Recomputed cost, amortised."""
-        return self.check.cost.total_usd_per_month
+        """Recomputed cost by which plans are ranked: amortised, with what comes after the horizon."""
+        return self.check.cost.judged_usd_per_month
 
     @property
     def problem(self) -> Problem:

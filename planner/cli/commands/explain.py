@@ -113,7 +113,9 @@ def _force(
         for reading in wanted:
             whatif = WhatIf(loaded.catalog, child, Clock(time_limit or default_time_limit_s(loaded.demand)))
             problem = whatif.problem(loaded.spec)
-            cost = result.plans[0].cost.total_usd_per_month
+            first = result.plans[0].cost
+            judged = first.judged_usd_per_month
+            cost = first.total_usd_per_month if judged is None else judged
             plan = forced_in(loaded.spec, problem, reading.same, cost, whatif)
             if plan is not None:
                 found[reading.name] = plan
