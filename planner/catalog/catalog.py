@@ -159,7 +159,7 @@ class Catalog:
     def _get(kind: str, index: Mapping[str, T], name: str) -> T:
         row = index.get(name.strip().lower())
         if row is None:
-            raise UnknownName(kind, name, tuple(index[n].id for n in nearest(name, index)))
+            raise UnknownName(kind, name, tuple(dict.fromkeys(index[n].id for n in nearest(name, index))))
         return row
 
     def with_benchmarks(self, points: Iterable[BenchmarkPoint]) -> Catalog:

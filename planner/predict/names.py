@@ -27,9 +27,13 @@ NOISE = frozenset(
 )  # fmt: skip
 VENDOR_WORDS = frozenset(
     {"nvidia", "amd", "intel", "apple", "google", "huawei", "geforce", "instinct", "tesla", "radeon", "quadro", "data",
-     "center", "gpu", "accelerator", "cpu", "generation", "edition", "hgx", "oam", "hbm2", "hbm2e", "hbm3", "hbm3e"}
+     "center", "gpu", "accelerator", "cpu", "generation", "edition", "hgx", "oam", "hbm2", "hbm2e", "hbm3", "hbm3e",
+     "blackwell", "server"}
 )  # fmt: skip
-_MEMORY = re.compile(r"\d+g(i?b)?")
+_MEMORY = re.compile(r"(\d+)g(?:i?b)?")
+SAME_MEMORY = 0.1
+"""How far a memory size in a name may be from the data sheet's."""
+_COUNT_BEHIND = re.compile(r"\s*[(\[]?\s*[x×]\s*(\d{1,3})\s*[)\]]?\s*$")
 _COUNT = re.compile(r"^\s*(\d{1,3})\s*[x×]\s*[_ ]*(?=[A-Za-z])")
 _UNSTATED = re.compile(
     r"^\s*(see\b|unknown|n/?a\b|none\b|unspecified|auto\b|default\b|native\b|unstated)", re.IGNORECASE
@@ -75,16 +79,24 @@ class NameFinder:
 
     def accelerator(self, text: str) -> tuple[Accelerator, int | None]:
         """The accelerator, and how many of them the name states (`4xL40S`). Raises UnknownName."""
-        count = _COUNT.match(text)
-        rest = text[count.end() :] if count else text
+        count = _COUNT.match(text) or _COUNT_BEHIND.search(text)
+        rest = text[: count.start()] + text[count.end() :] if count else text
         words = accelerator_words(rest)
         found = (
             self._accelerators.get(rest.strip().lower())
             or self._accelerator_words.get(words)
-            or self._accelerator_words.get(frozenset(w for w in words if not _MEMORY.fullmatch(w)))
+            or self._of_memory(words)
             or self.catalog.accelerator(rest)
         )
         return found, int(count.group(1)) if count else None
+
+    def _of_memory(self, words: frozenset[str]) -> Accelerator | None:
+        """The row of the words without a memory size, if it has that memory: an `A100 40GB` is no `A100` of 80 GB."""
+        sizes = [float(m.group(1)) for w in words if (m := _MEMORY.fullmatch(w))]
+        found = self._accelerator_words.get(frozenset(w for w in words if not _MEMORY.fullmatch(w)))
+        if found is None or not all(abs(size / found.memory_gb - 1.0) <= SAME_MEMORY for size in sizes):
+            return None
+        return found
 
     def engine(self, text: str) -> NamedEngine:
         """The engine of `vllm`, `vllm 0.19`, `vllm@0.19`, `TensorRT-LLM v0.9`.
@@ -135,6 +147,7 @@ def model_key(name: str) -> str:
 def accelerator_words(name: str) -> frozenset[str]:
     """Words of an accelerator's name without vendor and memory kind: `{h100, sxm, 80gb}` of `NVIDIA H100-SXM5-80GB`."""
     low = re.sub(r"\((r|tm)\)", " ", name.lower())
+    low = re.sub(r"\b(\d+)\s?gi?b?\b", r"\1gb", low)
     words = {re.sub(r"^sxm\d$", "sxm", w) for w in re.split(r"[^a-z0-9.+]+", low) if w}
     return frozenset(words - VENDOR_WORDS)
 

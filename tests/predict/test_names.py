@@ -49,11 +49,20 @@ def test_models_are_found_by_hub_names_of_any_publisher(text: str, model: str | 
         ("NVIDIA-H100-PCIe", "H100-PCIe", None),
         ("h200_sxm", "H200-SXM", None),
         ("NVIDIA H100 SXM5 80GB", "H100-SXM", None),
+        ("H100 SXM x8", "H100-SXM", 8),
+        ("A100-40G", "A100-SXM-40GB", None),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX-PRO-6000-BSE", None),
     ],
 )
 def test_accelerators_are_found_as_drivers_report_them(text: str, accelerator: str, count: int | None) -> None:
     found, stated = finder().accelerator(text)
     assert (found.id, stated) == (accelerator, count)
+
+
+def test_another_memory_is_another_accelerator() -> None:
+    for text in ("H100 40GB", "A100 SXM 20GB", "L40S 80GB"):
+        with pytest.raises(UnknownName):
+            finder().accelerator(text)
 
 
 @pytest.mark.parametrize(
