@@ -12,6 +12,7 @@ from benchmarks.model_rows.mistral import MISTRAL
 from benchmarks.model_rows.more import MORE
 from benchmarks.model_rows.others import OTHERS
 from benchmarks.model_rows.qwen import QWEN
+from benchmarks.model_rows.recent import RECENT
 from benchmarks.model_rows.row import ModelRow
 
-ROWS: tuple[ModelRow, ...] = (*LLAMA_1_AND_2, *LLAMA_3, *MISTRAL, *QWEN, *MLA_AND_MOE, *OTHERS, *MORE)
+ROWS: tuple[ModelRow, ...] = (*LLAMA_1_AND_2, *LLAMA_3, *MISTRAL, *QWEN, *MLA_AND_MOE, *OTHERS, *MORE, *RECENT)

@@ -121,7 +121,7 @@ def _row(s: Setup, parameters: PerformanceParameters) -> tuple[float, ...]:
     ranks, tp = attention_ranks(c), c.tensor_parallel
     size = weight_bytes(s.model, s.precision)
     dense = shape.dense_params - shape.vision_params
-    head = shape.embedding_params * (1.0 if shape.tied_embeddings else 0.5)
+    head = float(shape.vocab * shape.hidden)
     kv = kv_bytes(c, s.model, s.kv_precision, stages=1)
     peak, weights, attention = _speeds(s, parameters)
     latency, reduce = _link(s, parameters)
