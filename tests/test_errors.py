@@ -5,7 +5,9 @@ from pathlib import Path
 
 import planner
 from planner.errors import (
+    BENCHMARK_CODES,
     IMPORT_CODES,
+    PREDICT_CODES,
     SPEC_CODES,
     Fault,
     InputError,
@@ -36,7 +38,9 @@ def test_errors_carry_data() -> None:
 
 
 def used_codes(folder: Path) -> set[str]:
-    return {c for path in folder.rglob("*.py") for c in re.findall(r'"([SI]\d{3})"', path.read_text(encoding="utf-8"))}
+    return {
+        c for path in folder.rglob("*.py") for c in re.findall(r'"([SIPB]\d{3})"', path.read_text(encoding="utf-8"))
+    }
 
 
 def test_every_code_of_the_spec_room_is_registered_used_and_tested() -> None:
@@ -48,6 +52,12 @@ def test_every_code_of_the_spec_room_is_registered_used_and_tested() -> None:
 def test_every_code_of_imported_files_is_registered_used_and_tested() -> None:
     assert used_codes(ROOT / "peers") == set(IMPORT_CODES)
     assert set(IMPORT_CODES) <= used_codes(TESTS / "peers")
+
+
+def test_every_code_of_points_and_benchmark_files_is_registered_used_and_tested() -> None:
+    codes = set(PREDICT_CODES) | set(BENCHMARK_CODES)
+    assert used_codes(ROOT / "predict") | used_codes(ROOT / "cli") == codes
+    assert codes <= used_codes(TESTS / "predict") | used_codes(TESTS / "cli")
 
 
 def test_every_code_says_what_to_do() -> None:

@@ -155,6 +155,8 @@ def test_a_table_of_rows_is_the_rows(planner, tmp_path: Path, cells: str, row: s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (f"{ROW}\n{SUBJECT},,,,-1,,\n", "B105"),
+        (f"{ROW}\n{SUBJECT},,11000,,,,\n", "B104"),
         (f"{ROW}\n{SUBJECT},,11000,,,,\n", "prefill_tok_per_s needs decode_tok_per_s beside it"),
         (f"{ROW}\n{SUBJECT},,11000,9,3,,\n", "two kinds of measurement"),
         (f"{ROW}\n{SUBJECT},,,,,,\n", "has no measurement"),
