@@ -182,18 +182,19 @@ def solve_loaded(
     )  # fmt: skip
     line.stage("explaining")
     flips = api_break_evens(problem) if options.explain != "none" else ()
+    explained, cut = _explained(ranking, loaded, programme, problem, flips, options, child, started, more_s)
+    left_s = limit_s - (time.monotonic() - started)
+    why, unsure = _infeasibility(ranking, programme.compiled, loaded, child, options, left_s)
     answer = Answer(
         spec=loaded.spec, catalog=loaded.catalog, problem=problem, status=ranking.status,
-        deterministic=ranking.deterministic, provenance=_provenance(loaded, problem, options),
-        entries=_explained(ranking, loaded, programme, problem, flips, options, child, started, more_s),
+        deterministic=ranking.deterministic and not (cut or unsure), provenance=_provenance(loaded, problem, options),
+        entries=explained,
         notes=ranking.notes,
         baselines=tuple(
             BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
         ),
         kept=programme.compiled.problem.candidates,
-        infeasibility=_infeasibility(
-            ranking, programme.compiled, loaded, child, options, limit_s - (time.monotonic() - started)
-        ),
+        infeasibility=why,
     )  # fmt: skip
     return Outcome(build_result(answer), answer, ranking.interrupted)
 
@@ -227,8 +228,11 @@ def _explained(
     child: SolverChild,
     started: float,
     more_s: float,
-) -> tuple[Entry, ...]:
-    """Every ranked plan with its explanation; the first also with what needs re-solves, under `--explain full`."""
+) -> tuple[tuple[Entry, ...], bool]:
+    """Every ranked plan with its explanation; the first also with what needs re-solves, under `--explain full`.
+
+    The second value says whether a clock decided something in it.
+    """
     entries = [_entry(e, loaded, problem, flips, options) for e in ranking.entries]
     if entries and options.explain == "full" and not ranking.interrupted:
         from planner.explain.full import explain_deeply
@@ -245,12 +249,13 @@ def _explained(
             loaded.spec, loaded.catalog, programme, winner.values, winner.plan, winner.verdict, winner.signature
         )
         answered = Answered(cost, min(cost, first.bound_usd_per_month), options.gap)
-        told = explain_deeply(
+        told, cut = explain_deeply(
             first.explanation, loaded.spec, loaded.catalog, answered, child, left_s, best,
             [Contender(e.title, e.plan, e.check) for e in entries], options.solver, options.seed,
         )  # fmt: skip
         entries[0] = replace(first, explanation=told)
-    return tuple(entries)
+        return tuple(entries), cut
+    return tuple(entries), False
 
 
 def _entry(
@@ -289,9 +294,10 @@ def _infeasibility(
     child: SolverChild,
     options: RunOptions,
     left_s: float,
-) -> Infeasibility | None:
+) -> tuple[Infeasibility | None, bool]:
+    """Why there is no plan, where that is proven, and whether a clock decided something in it."""
     if ranking.status != "infeasible":
-        return None
+        return None, False
     from planner.explain.diagnose import explain_infeasible
     from planner.explain.infeasible import find_conflicts
     from planner.explain.whatif import Clock, WhatIf
@@ -299,10 +305,10 @@ def _infeasibility(
 
     limits = SolveOptions(engine=options.solver, time_limit_s=max(1.0, 0.2 * left_s), seed=options.seed)
     if options.explain == "none":
-        return Infeasibility(conflicts=find_conflicts(compiled, child, limits))
+        return Infeasibility(conflicts=find_conflicts(compiled, child, limits)), False
     clock = Clock(max(1.0, left_s))
     whatif = WhatIf(loaded.catalog, child, clock, options.solver, options.seed)
-    return explain_infeasible(loaded.spec, compiled, whatif, limits)[0]
+    return explain_infeasible(loaded.spec, compiled, whatif, limits)[0], whatif.cut
 
 
 def _provenance(loaded: Loaded, problem: Problem, options: RunOptions) -> ProvenanceStamp:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from planner.explain.edits import edit_policy, scaled_demand
 from planner.explain.parallel import Workers
-from planner.explain.shape import makeup, millions, shape_of, tokens_per_month, utilization
+from planner.explain.shape import millions, shape_of, tokens_per_month, told_apart, utilization
 from planner.explain.types import Flip, FlipSide
 from planner.explain.whatif import Clock, Solution, WhatIf, is_proven, with_prices
 from planner.spec.types import Spec
@@ -150,6 +150,7 @@ class _Search:
 
     def solve(self, factor: float) -> Solution | None:
         if self.clock.left <= 0:
+            self.desk.cut = True
             return None
         return self.input.ask(self.desk, self.spec, factor, self.clock.left)
 
@@ -228,8 +229,8 @@ class _Search:
     def _found(self, at: float, near: float, near_plan: Solution, far: float, far_plan: Solution) -> Flip:
         i = self.input
         sides = tuple(
-            FlipSide(value=i.now * f, usd_per_month=p.usd_per_month, plan=makeup(p), utilization=utilization(p))
-            for f, p in ((near, near_plan), (far, far_plan))
+            FlipSide(value=i.now * f, usd_per_month=p.usd_per_month, plan=told_apart(p, q), utilization=utilization(p))
+            for f, p, q in ((near, near_plan, far_plan), (far, far_plan, near_plan))
         )
         word = "above" if self.up else "below"
         busy = sides[1].utilization if sides[1].utilization is not None else sides[0].utilization

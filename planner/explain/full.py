@@ -24,10 +24,10 @@ goes to the rest."""
 def explain_deeply(
     told: Explanation, spec: Spec, catalog: Catalog, answered: Answered, child: SolverChild, limit_s: float,
     best: Solution, contenders: Sequence[Contender], engine: str = "highs", seed: int = 0,
-) -> Explanation:  # fmt: skip
+) -> tuple[Explanation, bool]:  # fmt: skip
     """The first plan's explanation with robustness and what needs re-solves: prices of rules, flips, tornado.
 
-    After Ctrl-C what is finished is kept.
+    After Ctrl-C what is finished is kept. The second value says whether a clock, or Ctrl-C, decided something.
     """
     told = told.model_copy(update={"robustness": robustness(spec, best.problem, contenders, seed)})
     with Workers(catalog, child, Clock(limit_s), engine, seed) as workers:
@@ -40,5 +40,5 @@ def explain_deeply(
             bars = sensitivities(spec, best, inputs, workers, TORNADO_SHARE)
             told = told.model_copy(update={"tornado": bars})
         except Interrupted:
-            pass
-    return told
+            return told, True
+        return told, workers.cut

@@ -52,6 +52,11 @@ class Workers:
         for child in self._own:
             child.close()
 
+    @property
+    def cut(self) -> bool:
+        """Whether a clock decided something."""
+        return any(desk.cut for desk in self._desks)
+
     def share_s(self, questions: int, part: float = 1.0) -> float:
         """A fair part of the time that is left for each of so many questions."""
         rounds = -(-questions // len(self._desks))

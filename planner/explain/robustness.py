@@ -135,7 +135,7 @@ METHOD = (
 
 
 def cost_in(plan: Plan, check: Verification, spec: Spec, world: World) -> Draws:
-    """USD/month of the plan in every draw; in a world as planned its verified cost."""
+    """USD/month of the plan in every draw; in a world as planned the verified cost that it is judged by."""
     import numpy as np
 
     fraction, fixed = spec.policy.ops_overhead.fraction, check.cost.terms.get("ops_overhead", 0.0)
@@ -152,7 +152,7 @@ def cost_in(plan: Plan, check: Verification, spec: Spec, world: World) -> Draws:
         offer = offers.get(use.api)
         sigma = 0.0 if offer is None else PRICE_SIGMA[offer.confidence]
         called += use.usd_per_month * world.price("" if offer is None else offer.provider, use.api, sigma)
-    rest = check.cost.total_usd_per_month - planned - fixed - math.fsum(a.usd_per_month for a in check.cost.api)
+    rest = check.cost.judged_usd_per_month - planned - fixed - math.fsum(a.usd_per_month for a in check.cost.api)
     overhead = fixed + fraction * (hosted - planned)
     return np.asarray(hosted + overhead + called + rest)
 

@@ -50,6 +50,7 @@ def rule_prices(spec: Spec, answered: Answered, workers: Workers, part: float = 
 
     def ask(desk: WhatIf, rule: Rule) -> Reply:
         if limit_s < SHORTEST_S and desk.clock.left < SHORTEST_S:
+            desk.cut = True
             return Reply("undecided")
         return desk.best(rule.lift(spec), answered.gap, max(SHORTEST_S, limit_s))
 

@@ -7,6 +7,7 @@ import math
 from planner.demand.types import Demand
 from planner.explain.whatif import Solution
 from planner.formulation.axes import Feature
+from planner.solve.words import feature_text
 from planner.units import HOURS_PER_MONTH, MILLION, SECONDS_PER_HOUR
 
 Shape = frozenset[Feature]
@@ -46,11 +47,17 @@ def shape_of(x: Solution) -> Shape:
 
 def makeup(x: Solution) -> str:
     """What is bought and called, in words: `3 × cloud/us-1/h100-x2/reserved_1y + api-a/model-a (14 % of requests)`."""
-    parts = []
+    counts: dict[str, list[int]] = {}
+    spent: dict[str, float] = {}
     for p, cost in zip(x.plan.purchases, x.check.cost.purchases, strict=True):
         if any(p.instances):
-            low, high = min(p.instances), max(p.instances)
-            parts.append((-cost.usd_per_month, f"{high if low == high else f'{low}–{high}'} × {cost.offer}"))
+            before = counts.get(cost.offer, [0] * len(p.instances))
+            counts[cost.offer] = [a + b for a, b in zip(before, p.instances, strict=True)]
+            spent[cost.offer] = spent.get(cost.offer, 0.0) + cost.usd_per_month
+    parts = []
+    for offer, n in counts.items():
+        low, high = min(n), max(n)
+        parts.append((-spent[offer], f"{high if low == high else f'{low}–{high}'} × {offer}"))
     called: dict[str, float] = {}
     for use in x.check.cost.api:
         if max(use.mean_req_per_s, default=0.0) > 0:
@@ -60,6 +67,15 @@ def makeup(x: Solution) -> str:
     names = [text for _, text in sorted(parts)]
     more = f" and {len(names) - MOST_PARTS} more" if len(names) > MOST_PARTS else ""
     return " + ".join(names[:MOST_PARTS]) + more if names else "nothing"
+
+
+def told_apart(x: Solution, other: Solution) -> str:
+    """What is bought and called; where that is the same in another plan, also what runs on it."""
+    text = makeup(x)
+    if text != makeup(other):
+        return text
+    features = sorted(shape_of(x) - shape_of(other)) or sorted(shape_of(x))
+    return f"{text} ({', '.join(feature_text(f) for f in features)})"
 
 
 def utilization(x: Solution) -> float | None:

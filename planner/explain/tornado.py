@@ -26,7 +26,10 @@ def sensitivities(
     limit_s, stage = GREED * workers.share_s(len(asked), part), Clock(part * workers.clock.left)
 
     def ask(desk: WhatIf, item: tuple[Input, float]) -> Solution | None:
-        return None if stage.left <= 0 else item[0].ask(desk, spec, item[1], min(limit_s, stage.left), GAP)
+        if stage.left <= 0:
+            desk.cut = True
+            return None
+        return item[0].ask(desk, spec, item[1], min(limit_s, stage.left), GAP)
 
     found = dict(zip(((i.name, f) for i, f in asked), workers.map(ask, asked), strict=True))
     bars = []

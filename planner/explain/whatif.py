@@ -19,7 +19,7 @@ from planner.performance.types import EngineConfig
 from planner.solve.engine import SolverChild
 from planner.solve.large import solve_programme
 from planner.solve.programme import CompiledProgramme
-from planner.solve.types import Answer, Infeasible, Solved, SolveOptions
+from planner.solve.types import Answer, Infeasible, SolveOptions, Undecided
 from planner.spec.types import Spec
 from planner.units import HOURS_PER_MONTH
 from planner.verify.types import Verification
@@ -126,6 +126,8 @@ class WhatIf:
         self.engine = engine
         self.seed = seed
         self.memo: Memo = {} if memo is None else memo
+        self.cut = False
+        """Whether a clock decided an answer: another run may answer otherwise."""
 
     def problem(self, spec: Spec, catalog: Catalog | None = None) -> Problem:
         """What the edited spec leaves to choose from; a catalog may differ from the own one in prices only."""
@@ -135,6 +137,7 @@ class WhatIf:
     def is_possible(self, spec: Spec) -> bool | None:
         """Whether the edited spec has a plan; None: not decided in time."""
         if self.clock.left < LEAST_TIME_S:
+            self.cut = True
             return None
         problem = self.problem(spec)
         if unservable(problem):
@@ -149,6 +152,7 @@ class WhatIf:
         """The cheapest plan of the edited spec, verified, within `limit_s` seconds (default: all that is left)."""
         rows = catalog or self.catalog
         if self.clock.left < LEAST_TIME_S:
+            self.cut = True
             return Reply("undecided")
         problem = self.problem(spec, rows)
         if unservable(problem):
@@ -184,7 +188,9 @@ class WhatIf:
         options = SolveOptions(
             engine=self.engine, time_limit_s=max(LEAST_TIME_S, limit_s), relative_gap=gap, seed=self.seed
         )
-        return solve_programme(self.child, milp, options, programme.structure(milp))
+        answer = solve_programme(self.child, milp, options, programme.structure(milp))
+        self.cut |= isinstance(answer, Undecided)
+        return answer
 
     def _verified(
         self, spec: Spec, catalog: Catalog, programme: CompiledProgramme, answer: Answer, trim: bool = True
@@ -226,6 +232,3 @@ def _api_prices(row: dict[str, object], factor: float) -> dict[str, object]:
     if isinstance(tiers, list | tuple):
         update["context_tiers"] = tuple((above, i * factor, o * factor) for above, i, o in tiers)
     return update
-
-
-__all__ = ["Clock", "Reply", "Solution", "Solved", "WhatIf", "is_proven", "with_prices"]

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from planner.explain.binding import SENTENCES
-from planner.explain.types import Binding, HeadroomProduct, Robustness, Sensitivity
+from planner.explain.types import Binding, Flip, HeadroomProduct, Robustness, Sensitivity
 from planner.report.flat import mean_rate
 from planner.report.layout import FittedTable, section, table_of
 from planner.report.numbers import percent, quantity, usd
@@ -153,7 +153,7 @@ def _explanation(plan: PlanView, names: Mapping[str, str]) -> list[RenderableTyp
         ("What binds", _binding(e.binding, names)),
         ("What rules cost", [p.text for p in e.rule_prices]),
         ("Break-even", [f"{f.service}: {f.text}" for f in e.flips if not f.verified]),
-        ("What would change the plan (solved on both sides)", [f.text for f in e.flips if f.verified]),
+        ("What would change the plan (solved on both sides)", flip_lines(e.flips)),
         ("What the cost hangs on", sensitivity_lines(e.tornado)),
         ("If estimates and prices turn out otherwise", robustness_lines(e.robustness)),
         ("Margins", margin_lines(e.headroom)),
@@ -162,6 +162,14 @@ def _explanation(plan: PlanView, names: Mapping[str, str]) -> list[RenderableTyp
         if lines:
             parts += [section(title, lines, "·"), ""]
     return parts
+
+
+def flip_lines(flips: Iterable[Flip]) -> list[str]:
+    """Verified flips, and in one line at the end what changes nothing as far as it was moved."""
+    verified = [f for f in flips if f.verified]
+    still = [f.text.replace(": the kind of plan stays the same", "") for f in verified if f.at is None]
+    lines = [f.text for f in verified if f.at is not None]
+    return [*lines, f"the kind of plan stays the same: {'; '.join(still)}"] if still else lines
 
 
 def sensitivity_lines(bars: Iterable[Sensitivity]) -> list[str]:
