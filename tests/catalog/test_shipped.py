@@ -280,3 +280,13 @@ def test_no_public_gpu_cloud_claims_an_attestation_that_covers_other_services() 
     holders = {p.id for p in CATALOG.providers if "secnumcloud" in p.certifications}
     assert holders
     assert not holders & {o.provider for o in CATALOG.offers}
+
+
+def test_regions_of_aws_and_gcp_that_sell_name_their_zones() -> None:
+    """Azure has regions without availability zones; the other two have none."""
+    catalog = load_catalog()
+    for provider in ("aws", "gcp"):
+        for region in sorted({o.region for o in catalog.offers if o.provider == provider and o.usable}):
+            row = catalog.region(provider, region)
+            assert row is not None and len(row.zones) >= 2, region
+            assert all(zone.startswith(region) for zone in row.zones)

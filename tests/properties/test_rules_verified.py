@@ -73,3 +73,12 @@ def test_what_is_planned_under_rules_verifies_at_its_cost(engine: SolverChild, c
         verdict = verifier.verify(compiled.plan(answer.values), answer.objective * HOURS_PER_MONTH)
         assert verdict.violations == ()
         assert verdict.headroom_factor is None or verdict.headroom_factor >= 1 - 1e-6
+        batch = {x.id for x in verifier.facts.demand.services if x.is_batch}
+        plan = compiled.plan(answer.values)
+        for i, d in enumerate(plan.deployments):
+            if d.service in batch and d.routes:
+                idle = d.model_copy(update={"routes": d.routes[1:]})
+                late = plan.model_copy(
+                    update={"deployments": (*plan.deployments[:i], idle, *plan.deployments[i + 1 :])}
+                )
+                assert "batch_deadline" in {v.family for v in verifier.verify(late).violations}
