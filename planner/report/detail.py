@@ -146,10 +146,10 @@ def cost_lines(plan: PlanView, result: Result) -> list[str]:
     return lines
 
 
-def _explanation(plan: PlanView, names: Mapping[str, str]) -> list[RenderableType]:
+def explanation_sections(plan: PlanView, names: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """Titles and lines of everything that is explained about a plan; `names` of slices by id. None is empty."""
     e = plan.explanation
-    parts: list[RenderableType] = []
-    for title, lines in (
+    told = [
         ("What binds", _binding(e.binding, names)),
         ("What rules cost", [p.text for p in e.rule_prices]),
         ("Break-even", [f"{f.service}: {f.text}" for f in e.flips if not f.verified]),
@@ -158,9 +158,14 @@ def _explanation(plan: PlanView, names: Mapping[str, str]) -> list[RenderableTyp
         ("If estimates and prices turn out otherwise", robustness_lines(e.robustness)),
         ("Margins", margin_lines(e.headroom)),
         ("Risks", risk_lines(plan)),
-    ):
-        if lines:
-            parts += [section(title, lines, "·"), ""]
+    ]
+    return [(title, lines) for title, lines in told if lines]
+
+
+def _explanation(plan: PlanView, names: Mapping[str, str]) -> list[RenderableType]:
+    parts: list[RenderableType] = []
+    for title, lines in explanation_sections(plan, names):
+        parts += [section(title, lines, "·"), ""]
     return parts
 
 

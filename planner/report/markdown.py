@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planner.report.detail import cost_lines, margin_lines, risk_lines, spot_notes
+from planner.report.detail import cost_lines, explanation_sections, spot_notes
 from planner.report.flat import mean_rate
 from planner.report.numbers import percent, quantity, usd
 from planner.report.table import conflict_lines, differences, spot_capacity_notes, stamp
 from planner.report.types import PlanView, Result
-from planner.report.words import changes, headline_parts, parallelism, place, pool_of, span, versus
+from planner.report.words import changes, headline_parts, parallelism, place, pool_of, slice_names, span, versus
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
@@ -25,9 +25,8 @@ def result_markdown(result: Result, explain: bool = True) -> str:
         blocks += _titled("### What the others buy", differences(result))
         blocks += [f"## {escape(best.title)}", *_plan(best, result)]
         if explain:
-            blocks += _titled("## Break-even", [f"{f.service}: {f.text}" for f in best.explanation.flips])
-            blocks += _titled("## Margins", margin_lines(best.explanation.headroom))
-            blocks += _titled("## Risks", risk_lines(best))
+            for title, lines in explanation_sections(best, slice_names(result.slices)):
+                blocks += _titled(f"## {title}", lines)
     if result.infeasibility is not None:
         blocks += _titled("## Conflicts", conflict_lines(result.infeasibility))
     if result.baselines:
