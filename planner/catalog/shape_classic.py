@@ -114,3 +114,11 @@ def falcon(r: ConfigReader) -> Decoder:
     kv_heads = r.positive("num_kv_heads", default=8) if new else (1 if r.flag("multi_query", default=True) else g.heads)
     style = Classic(attention_bias=False, mlp_bias=False, norms=2 if new else 1)
     return style(r.renamed({}, num_key_value_heads=kv_heads, use_bias=r.flag("bias")))
+
+
+def mpt(r: ConfigReader) -> Decoder:
+    """MPT: no biases, feed-forward of `expansion_ratio` times the width, positions by linear biases."""
+    flat = r.renamed({"n_heads": "num_attention_heads", "d_model": "hidden_size"})
+    width = round(flat.ratio("expansion_ratio") * flat.positive("hidden_size"))
+    bias = not flat.flag("no_bias", default=True)
+    return Classic(attention_bias=False, mlp_bias=False)(flat.renamed({}, n_inner=width, use_bias=bias))

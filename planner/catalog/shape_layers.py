@@ -39,7 +39,7 @@ def heads_of(r: ConfigReader) -> Heads:
 
 def layer_count(r: ConfigReader) -> int:
     """Decoder layers, without draft (multi-token prediction) layers."""
-    layers = r.positive("num_hidden_layers", "n_layer", "n_layers")
+    layers = r.positive("num_hidden_layers", "n_layer", "n_layers", "num_layers")
     if layers > MOST_LAYERS:
         raise fault(
             BAD_VALUE, f"{r.name}: num_hidden_layers is at most {MOST_LAYERS}, got {layers}", "num_hidden_layers"

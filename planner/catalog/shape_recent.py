@@ -245,6 +245,19 @@ def hy3(r: ConfigReader) -> Decoder:
     return common(Style(qk_norm="head", blocks=expert_block))(r.renamed({"expert_hidden_dim": "moe_intermediate_size"}))
 
 
+def mllama(r: ConfigReader) -> Decoder:
+    """Llama 3.2 Vision: some layers attend to the image instead of the text; they cache nothing for a text."""
+    g = heads_of(r)
+    crossed = frozenset(r.whole_numbers("cross_attention_layers"))
+
+    def mixing(r: ConfigReader, layer: int) -> Mixer:
+        if layer in crossed:
+            return Mixer(att.grouped_query(g.h, g.heads, g.kv_heads, g.head_dim, qk_norm="head").params + 2)
+        return att.grouped_query(g.h, g.heads, g.kv_heads, g.head_dim)
+
+    return decoder(r, mixing, dense_block)
+
+
 def laguna(r: ConfigReader) -> Decoder:
     """Laguna: windows, query heads that differ between layers, a gate per head or per element, one shared expert."""
     g, layers = heads_of(r), layer_count(r)

@@ -200,7 +200,7 @@ def facts(found: FitAnswer) -> list[str]:
     fixed = m.admission_bytes_per_request_per_gpu
     beside = f" and {fixed / 2**20:,.1f} MiB fixed per request" if fixed else ""
     each = f"{m.kv_bytes_per_token_per_gpu:,.0f} B per token{beside} on each accelerator"
-    lines = [f"cache: {each}, {int(m.kv_cache_tokens):,} tokens in all"]
+    lines = [f"cache in {q.kv_precision.id}: {each}, {int(m.kv_cache_tokens):,} tokens in all"]
     if found.max_concurrency > 0:
         count = found.max_concurrency
         lines.append(f"at once: {quantity(count)} requests of {q.max_model_len:,} tokens (max_num_seqs {q.seqs:,})")

@@ -116,6 +116,20 @@ CONFIGS: dict[str, tuple[float, dict[str, object]]] = {
         "tie_word_embeddings": False, "max_position_embeddings": 131072,
         "hybrid_override_pattern": "M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-",
     }),
+    "MPT 7B": (6.65, {
+        "model_type": "mpt", "d_model": 4096, "n_heads": 32, "n_layers": 32, "vocab_size": 50432, "max_seq_len": 2048,
+        "expansion_ratio": 4, "no_bias": True,
+    }),
+    "EXAONE 3.5 7.8B": (7.82, {
+        "model_type": "exaone", "hidden_size": 4096, "intermediate_size": 14336, "num_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 102400, "tie_word_embeddings": False,
+        "max_position_embeddings": 32768,
+    }),
+    "Llama 3.2 11B Vision, text": (9.78, {
+        "model_type": "mllama_text_model", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 40,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": False,
+        "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38], "max_position_embeddings": 131072,
+    }),
     "Granite 4.0 H Tiny": (6.94, {
         "model_type": "granitemoehybrid", "hidden_size": 1536, "intermediate_size": 512,
         "shared_intermediate_size": 1024, "num_hidden_layers": 40, "num_attention_heads": 12,
