@@ -221,7 +221,7 @@ def survive_loss(m: Milp, s: Sets) -> None:
     """
     for i, service in enumerate(s.services):
         for what in s.survives(i):
-            for name, gone, spot_kept, apis in _losses(s, i, what):
+            for name, gone, spot_kept, apis in losses(s, i, what):
                 for t in range(len(s.slices)):
                     for b in s.bands(i, t):
                         if s.service_rate(i, t, b) > 0:
@@ -235,7 +235,7 @@ Loss = tuple[str, frozenset[int], dict[int, float], frozenset[str]]
 """(name, pools that are gone, share of spot that stays by pool, APIs that are gone)."""
 
 
-def _losses(s: Sets, i: int, what: str) -> list[Loss]:
+def losses(s: Sets, i: int, what: str) -> list[Loss]:
     """Everything of a kind that a service can lose."""
     apis = {a.candidate.api: a.candidate for a in s.apis_of[i]}
     if what == "zone":

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 from planner.base import PurchaseOption
 from planner.candidates.types import ApiUse, Deployment, Plan, Purchase, Route
+from planner.formulation.bearing import bears_losses
 from planner.formulation.families import commitments, option_terms, routed
 from planner.formulation.milp import Milp
 from planner.formulation.sets import COMMITMENTS, Sets
 from planner.formulation.variables import FIRM_SEAT, SPOT_SEAT
-from planner.spec.types import SpareDomain
 
 Place = tuple[int, int, str]
 """(configuration, pool, firm or spot)."""
@@ -53,7 +53,7 @@ def _assemble(
             if s.services[i].is_batch:
                 pass  # below: work moves between slices
             elif s.is_covering(i) or solved is None:
-                if trim and s.spare_count(i) == _spares_of_any_kind(s, i) and not s.survives(i):
+                if trim:
                     _trim(s, i, t, taken, replicas)
                 _route_covering(s, i, t, taken, replicas, routes)
             else:
@@ -70,10 +70,6 @@ def _assemble(
             ApiUse(request_class=cls, api=api, routes=tuple(found)) for (cls, api), found in sorted(api_routes.items())
         ),
     )
-
-
-def _spares_of_any_kind(s: Sets, i: int) -> int:
-    return sum(s.spare_count(i, domain) for domain in SpareDomain)
 
 
 def _replicas(m: Milp, s: Sets, values: Sequence[float]) -> dict[Place, list[int]]:
@@ -114,17 +110,17 @@ def _capacity(s: Sets, t: int, place: Place, counts: list[int]) -> float:
 def _covering_holds(
     s: Sets, i: int, t: int, api: dict[tuple[int, str, int], float], replicas: dict[Place, list[int]]
 ) -> bool:
-    """serve_demand, spot_limit and spare of a covering service, recomputed with whole replicas."""
+    """serve_demand, spot_limit, spare and survive_loss of a covering service, recomputed with whole replicas."""
     places = _places(s, i, t, replicas)
     firm = math.fsum(_capacity(s, t, p, replicas[p]) for p in places if p[2] == FIRM_SEAT)
     total = firm + math.fsum(_capacity(s, t, p, replicas[p]) for p in places if p[2] == SPOT_SEAT)
-    lost = s.spare_count(i) * max((s.mix_capacity(s.configs[p[0]], t) for p in places), default=0.0)
+    counts = {p: replicas[p][t] for p in places}
     for b in s.bands(i, t):
         rate = s.service_rate(i, t, b)
         hosted = rate - math.fsum(v for (_, _, band), v in api.items() if band == b)
         firm_needed = (1 - s.services[i].max_spot_share) * rate - (rate - hosted)
         slack = 1e-9 * max(rate, TINY)
-        if hosted > total - (lost if hosted > slack else 0.0) + slack or firm_needed > firm + slack:
+        if hosted > total + slack or firm_needed > firm + slack or not bears_losses(s, i, t, b, counts, api):
             return False
     return True
 
