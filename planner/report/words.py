@@ -112,8 +112,12 @@ def parallelism(d: DeploymentView) -> str:
 
 
 def place(plan: PlanView, pool: str) -> str:
-    """Provider and region of a pool: `verda/FIN-01`."""
-    found = (f"{p.provider}/{p.region}" for p in plan.purchases if pool_of(p.offer) == pool)
+    """Provider and region of a pool, and its zone where it is in one: `verda/FIN-01`, `aws/eu-west-1/eu-west-1a`."""
+    found = (
+        f"{p.provider}/{p.region}" + ("" if p.zone == "*" else f"/{p.zone}")
+        for p in plan.purchases
+        if pool_of(p.offer) == pool
+    )
     return next(found, pool.rsplit("/", 1)[0])
 
 
