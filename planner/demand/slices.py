@@ -149,12 +149,17 @@ PRICE_RATIOS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Price of a term ÷ price by the hour."""
 
 
-def curve_cost(demand: Floats, weights: Floats, ratio: float) -> float:
-    """min_C ratio·C + Σ weight·max(0, demand − C): C is the smallest that demand exceeds in at most `ratio` of time."""
+def committed_level(demand: Floats, weights: Floats, ratio: float) -> float:
+    """The smallest C that demand exceeds in at most `ratio` of the time (FACTS §4); `weights` add up to 1."""
     order = np.argsort(-demand, kind="stable")
     above = np.cumsum(weights[order])
     position = min(int(np.searchsorted(above, ratio * (1.0 - 1e-12))), len(order) - 1)
-    committed = float(demand[order][position])
+    return float(demand[order][position])
+
+
+def curve_cost(demand: Floats, weights: Floats, ratio: float) -> float:
+    """min_C ratio·C + Σ weight·max(0, demand − C): terms at `ratio` of the price by the hour, the rest by the hour."""
+    committed = committed_level(demand, weights, ratio)
     return ratio * committed + float((weights * np.maximum(demand - committed, 0.0)).sum())
 
 
