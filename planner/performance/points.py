@@ -197,7 +197,8 @@ def _open(c: Columns, p: Fitted, x: Loads) -> PointTimes:
     # between requests nobody decodes: the batch seen by a request is at least itself
     tpot = _tpot_at_rate(c, p, x, running, rate, prefill)
     busy = np.minimum(rate * prefill.work_s, FULL)
-    wait = busy / (1.0 - busy) / 2.0 * prefill.work_s * x.prefill_scale
+    # median of the M/G/1 waiting tail P(W > t) = ρ·exp(−2t·(1 − ρ)/S): none where the queue is empty half of the time
+    wait = np.log(np.maximum(2.0 * busy, 1.0)) / (1.0 - busy) / 2.0 * prefill.work_s * x.prefill_scale
     step = analytic.step_s(c, p, running, _context(x)) * x.step_scale
     over = asked > capacity * (1.0 + 1e-9)
     found = _finish(x, np.where(over, np.nan, latency + step + wait), tpot, rate, running)
