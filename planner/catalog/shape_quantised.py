@@ -25,6 +25,8 @@ BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5195, "fp4": 0.5625, "m
 """Bytes per parameter with scales; of int4 for groups of 128 (FACTS of start-up logs)."""
 ALGORITHMS = (("FP4", BYTES["fp4"]), ("FP8", BYTES["fp8"]), ("INT8", BYTES["int8"]), ("INT4", BYTES["int4"]))
 """Part of an algorithm's name in `quantized_layers`, and its bytes per parameter."""
+MXFP4_WIDTH = 256
+"""Experts of MXFP4 checkpoints are padded to a multiple of this width (gpt-oss-120b: 64.4 GiB in a start-up log)."""
 LEFT_OUT = ("ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers", "exclude")
 PREFIXES = (
     "model.language_model.",
@@ -166,8 +168,10 @@ def stored_parts(config: Mapping[str, object], decoder: Decoder) -> dict[str, fl
     listed = () if "quantized_layers" in quantisation else LEFT_OUT
     left_out = Names(n for key in listed if isinstance(names := quantisation.get(key), list) for n in names)
     if native == "mxfp4" and not quantisation.get("config_groups"):
-        # OpenAI's MXFP4 holds experts only.
-        return dict.fromkeys(PARTS, WIDE) | {"expert": BYTES["mxfp4"]}
+        # OpenAI's MXFP4 holds experts only, and its kernels pad their width when they load them.
+        widths = [layer.experts.width for layer in decoder.layers if layer.experts]
+        padded = -(-widths[0] // MXFP4_WIDTH) * MXFP4_WIDTH / widths[0] if widths else 1.0
+        return dict.fromkeys(PARTS, WIDE) | {"expert": BYTES["mxfp4"] * padded}
     groups = groups_of(quantisation, native)
     totals = {part: [0.0, 0.0] for part in PARTS}
     for index, layer in enumerate(decoder.layers):

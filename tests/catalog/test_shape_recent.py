@@ -264,7 +264,7 @@ def read(shared: Path, stem: str) -> dict[str, object]:
         ("deepseek-ai__DeepSeek-V3", {"attention": 1, "dense": 1, "shared_expert": 1, "expert": 1}),
         ("moonshotai__Kimi-K2.5", {"attention": 2, "dense": 2, "shared_expert": 2, "expert": 0.5625}),
         ("moonshotai__Kimi-K3", {"attention": 2, "dense": 2, "shared_expert": 2, "expert": 0.53125}),
-        ("openai__gpt-oss-120b", {"attention": 2, "expert": 0.53125}),
+        ("openai__gpt-oss-120b", {"attention": 2, "expert": 0.53125 * 3072 / 2880}),
         ("nvidia__DeepSeek-V4-Flash-NVFP4", {"attention": 1, "shared_expert": 1, "expert": 0.5625}),
         ("deepseek-ai__DeepSeek-V4-Pro", {"attention": 1, "shared_expert": 1, "expert": 0.53125}),
         ("nvidia__Gemma-4-31B-IT-NVFP4", {"attention": 2, "dense": 0.5625}),
@@ -276,6 +276,12 @@ def read(shared: Path, stem: str) -> dict[str, object]:
 )
 def test_parts_of_a_quantised_checkpoint(shared_data: Path, stem: str, expected: dict[str, float]) -> None:
     assert describe_config(read(shared_data, stem))["bytes_per_param"] == expected
+
+
+@pytest.mark.shared
+def test_gpt_oss_weighs_what_start_up_logs_say(shared_data: Path) -> None:
+    found = describe_config(read(shared_data, "openai__gpt-oss-120b"))
+    assert found["weights_gib"] == pytest.approx(64.38, rel=0.005)
 
 
 LLAMA_405B = {
