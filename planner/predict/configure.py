@@ -39,6 +39,7 @@ class Configurator:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.names = NameFinder(catalog)
+        self._book = rule_book(catalog.support)
         self._known: dict[Place, Configured | PlaceError] = {}
 
     def configure(self, place: Place) -> Configured:
@@ -76,7 +77,7 @@ class Configurator:
             or engine.engine.max_num_batched_tokens,
             gpu_memory_utilization=_share(place.gpu_memory_utilization),
         )  # fmt: skip
-        setup = make_setup(draft, self.catalog)
+        setup = make_setup(draft, self.catalog, self._book)
         if engine.version is not None:
             setup = replace(setup, engine=engine.engine.model_copy(update={"version": engine.version}))
         config, replicas = self._layout(place, setup, gpus, kind, notes)
@@ -95,8 +96,7 @@ class Configurator:
     def _rules(self, setup: Setup) -> tuple[SupportRule, ...]:
         """The catalog's rules that match a configuration."""
         kv = setup.kv_precision.id
-        book = rule_book(self.catalog.support)
-        return book.rules(setup.precision.id, kv, setup.model, setup.accelerator, setup.engine)
+        return self._book.rules(setup.precision.id, kv, setup.model, setup.accelerator, setup.engine)
 
     def _engine(self, text: str, model: LlmModel, accelerator: Accelerator, notes: list[str]) -> NamedEngine:
         if not is_unstated(text):
