@@ -75,12 +75,13 @@ def why_no_fleet(sets: Sets) -> str | None:
     for i in range(len(sets.services)):
         if sets.active_classes[i] and (reason := _why_not(sets, i)):
             return f"{sets.services[i].id}: {reason}"
-    for p, group in sets.markets:
-        room = sets.pools[p].accelerators
-        small = tuple(g for g in sets.sizes(p, group) if g <= room)
-        if not is_divisor_chain((*small, room)):
-            return f"sizes {small} in instances of {room} do not divide each other"
     return None
+
+
+def packs_by_size(sets: Sets, p: int, group: Group | None) -> bool:
+    """Whether total size decides if replicas fit into instances of a market; else a fleet's packing is a relaxation."""
+    room = sets.pools[p].accelerators
+    return is_divisor_chain((*(g for g in sets.sizes(p, group) if g <= room), room))
 
 
 def _why_not(sets: Sets, i: int) -> str | None:
@@ -164,11 +165,16 @@ class FleetMap:
         )
 
     def values(self, milp: Milp, found: FleetPlan) -> dict[int, float]:
-        """Column → value of all replicas, purchases and API rates of a compiled programme (others are not said)."""
+        """Column → value of all replicas, purchases and API rates of a compiled programme (others are not said).
+
+        Nor are the purchases of a market where total size does not decide what fits: as many as it takes are left to
+        whoever completes the values.
+        """
         values: dict[int, float] = {}
         families = {"replicas", "spot_replicas", "api", "commit", "on_demand", "owned", "spot"}
+        unsaid = {b.column for b in self.bought if not packs_by_size(self.sets, b.pool, b.group)}
         for column, variable in enumerate(milp.variables):
-            if variable.family in families:
+            if variable.family in families and (variable.family, variable.key) not in unsaid:
                 values[column] = 0.0
 
         def put(family: str, key: Key, value: float) -> None:
@@ -188,13 +194,17 @@ class FleetMap:
                     if rate > 0:
                         put("api", (i, *chosen, t, b), rate / self.sets.top(i, chosen[0], t))
         for o, what in enumerate(self.bought):
-            if found.bought[o]:
+            if found.bought[o] and what.column not in unsaid:
                 put(*what.column, float(found.bought[o]))
         return values
 
 
 def build_fleet(sets: Sets) -> FleetMap | None:
-    """The fleet of a problem; None where `why_no_fleet` gives a reason. Objective: USD per hour, as the programme's."""
+    """The fleet of a problem; None where `why_no_fleet` gives a reason. Objective: USD per hour, as the programme's.
+
+    Where sizes do not divide each other (4 in an instance of 6) the fleet packs by total size all the same: that is a
+    relaxation, so its bound holds, and `FleetMap.values` leaves the purchases there open.
+    """
     import numpy as np
 
     if why_no_fleet(sets) is not None:
