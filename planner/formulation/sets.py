@@ -78,6 +78,7 @@ class Sets:
         self.pool_index = {p.id: i for i, p in enumerate(self.pools)}
         self.service_index = {s.id: i for i, s in enumerate(self.services)}
         self.calendar = Calendar(self.slices, problem.horizon, problem.tail_quarters)
+        self._service_rates: dict[tuple[int, int, int], float] = {}
         self._mix_capacities: dict[tuple[int, int, int], float] = {}
         self._replica_limits: dict[tuple[int, int], int] = {}
         self.configs = self._configs(problem.candidates)
@@ -181,7 +182,11 @@ class Sets:
 
     def service_rate(self, s: int, t: int, b: int) -> float:
         """Σ_r λ[r,τ,b]."""
-        return math.fsum(self.rate(s, r, t, b) for r in self.active_classes[s])
+        found = self._service_rates.get((s, t, b))
+        if found is None:
+            found = math.fsum(self.rate(s, r, t, b) for r in self.active_classes[s])
+            self._service_rates[s, t, b] = found
+        return found
 
     def mix_capacity(self, k: Config, t: int, b: int = -1) -> float:
         """`_mix_capacity`, found once."""

@@ -131,6 +131,17 @@ def cost_lines(plan: PlanView, result: Result) -> list[str]:
     if len(plan.cost.by_quarter) > 1:
         lines.append(f"by quarter: {', '.join(usd(x) for x in plan.cost.by_quarter)} USD/month")
         lines.append(f"invoices by quarter: {', '.join(usd(x) for x in plan.cost.cash_by_quarter)} USD/month")
+    if plan.cost.commitment_utilization is not None and plan.cost.commitment_coverage is not None:
+        saved = plan.cost.effective_savings_rate
+        lines.append(
+            f"commitments: {percent(plan.cost.commitment_utilization)} used, "
+            f"{percent(plan.cost.commitment_coverage)} of the hours on rented firm machines covered"
+            + (
+                ""
+                if saved is None
+                else f"; {percent(abs(saved))} {'below' if saved >= 0 else 'above'} on-demand prices"
+            )
+        )
     judged = plan.cost.judged_usd_per_month
     if judged is not None and abs(judged - plan.cost.total_usd_per_month) > 1e-6 * abs(judged):
         lines.append(f"judged at {usd(judged)} USD/month, with what the terminal rule counts after the horizon")

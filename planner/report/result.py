@@ -181,6 +181,10 @@ def _cost(check: Verification, spec: Spec) -> CostView:
         cash_usd_per_month=cost.cash_usd_per_month,
         cash_by_quarter=cost.cash_by_quarter,
         judged_usd_per_month=cost.judged_usd_per_month,
+        cash_by_month=cost.cash_by_month,
+        commitment_coverage=cost.commitments.coverage,
+        commitment_utilization=cost.commitments.utilization,
+        effective_savings_rate=cost.commitments.effective_savings_rate,
         usd_per_million_tokens=dict(sorted(cost.usd_per_million_tokens.items())),
     )
 

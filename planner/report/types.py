@@ -75,6 +75,14 @@ class CostView(Frozen):
     """Invoices as they come, mean over the horizon; null in results of older versions."""
     cash_by_quarter: tuple[float, ...] = ()
     """Invoices as they come, USD/month in each quarter."""
+    cash_by_month: tuple[float, ...] = ()
+    """Invoices as they come, USD in each month of the horizon."""
+    commitment_coverage: float | None = None
+    """Part of the instance-hours used on rented firm machines that commitments cover; null without any."""
+    commitment_utilization: float | None = None
+    """Part of the committed instance-hours that is used; null without any."""
+    effective_savings_rate: float | None = None
+    """1 − cost of the rented firm machines ÷ cost of the hours used at on-demand prices; null where one has none."""
     judged_usd_per_month: float | None = None
     """What plans are ranked by and what the bound is about: with what the terminal rule counts after the horizon."""
     usd_per_million_tokens: dict[str, float | None]

@@ -19,6 +19,7 @@ from planner.demand.types import Demand
 from planner.errors import VerificationError
 from planner.spec.types import Spec, Terminal
 from planner.units import HOURS_PER_MONTH, MILLION, MONTHS_PER_QUARTER, SECONDS_PER_HOUR
+from planner.verify.commitments import cash_by_month, commitment_use
 from planner.verify.facts import Facts
 from planner.verify.market import api_usd_per_request
 from planner.verify.normalise import Bought, Called, Normal, Rates, Running, normalise
@@ -78,6 +79,8 @@ def price(normal: Normal, facts: Facts) -> PlanCost:
         by_quarter=_by_quarter(total, rates, facts),
         cash_by_quarter=_cash_by_quarter(cash, rates, purchases, facts),
         sunk_usd_per_month=_sunk(facts),
+        cash_by_month=cash_by_month(normal, purchases, rates, facts),
+        commitments=commitment_use(normal, facts),
     )
 
 

@@ -73,7 +73,7 @@ class Timeline:
         return begin <= s.begins_month + NEAR and s.ends_month <= close + NEAR
 
     def covered_months(self, stretch: Stretch, begin: float, close: float) -> float:
-        """Months of a period between two times."""
+        """Months of a period that lie between two times."""
         months = min(stretch.close, close) - max(stretch.begin, begin)
         return 0.0 if months < NEAR else stretch.months if months > stretch.months - NEAR else months
 

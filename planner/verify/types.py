@@ -76,6 +76,17 @@ class ApiCost(Frozen):
     """[period of the horizon] USD per month while it lasts."""
 
 
+class CommitmentUse(Frozen):
+    """How well commitments are used, over the horizon; null where there is nothing to divide by."""
+
+    coverage: float | None = None
+    """Part of the instance-hours used on rented firm machines that commitments cover."""
+    utilization: float | None = None
+    """Part of the committed instance-hours that is used."""
+    effective_savings_rate: float | None = None
+    """1 − cost of the rented firm machines ÷ cost of the hours used at on-demand prices."""
+
+
 class PlanCost(Frozen):
     """Money of a plan, per month of 730 h, mean over the horizon. Margins and error bands are in none of it."""
 
@@ -102,6 +113,10 @@ class PlanCost(Frozen):
     """[quarter] mean invoice per month."""
     sunk_usd_per_month: float = 0.0
     """Commitments that run already, used or not; in no other figure."""
+    cash_by_month: tuple[float, ...] = ()
+    """[month of the horizon] invoices in USD."""
+    commitments: CommitmentUse = CommitmentUse()
+    """How well commitments are used."""
 
 
 class Delivery(Frozen):

@@ -324,3 +324,12 @@ def test_scenario_10_the_work_grows_by_176_percent_a_quarter(desk: Desk) -> None
 def test_oracle_8_waiting_for_the_newer_accelerator_is_worth_44(desk: Desk) -> None:
     usd = [desk.file(PROBLEMS / "oracles" / f"o08-{name}.yaml", gap=0).usd for name in ("no-waiting", "waiting")]
     assert (usd[0] - usd[1]) * 6 / MONTH_H == pytest.approx(44.0, rel=1e-3)
+
+
+def test_oracle_1_says_how_well_its_commitments_are_used(desk: Desk) -> None:
+    """Six of 4 to 20 are committed: 928 of 1,008 hours a week used, 928 of 1,244 covered, 3,280 USD for 4,976."""
+    cost = desk.file(PROBLEMS / "oracles" / "o01-load-duration-commit.yaml", gap=0).best["cost"]
+    assert cost["commitment_utilization"] == pytest.approx(928 / 1008, rel=1e-5)
+    assert cost["commitment_coverage"] == pytest.approx(928 / 1244, rel=1e-5)
+    assert cost["effective_savings_rate"] == pytest.approx(1 - 3280 / 4976, rel=1e-5)
+    assert cost["cash_by_month"] == pytest.approx([cost["total_usd_per_month"]] * 3, rel=1e-5)

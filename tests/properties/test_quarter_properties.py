@@ -116,6 +116,9 @@ def test_every_solved_plan_verifies_at_what_it_is_judged_by(engine, case):
     cost = verdict.cost
     assert math.fsum(cost.terms.values()) == pytest.approx(cost.total_usd_per_month)
     assert math.fsum(cost.by_quarter) / len(cost.by_quarter) == pytest.approx(cost.total_usd_per_month, abs=1e-6)
+    assert math.fsum(cost.cash_by_month) == pytest.approx(3 * math.fsum(cost.cash_by_quarter), abs=1e-6)
+    for share in (cost.commitments.coverage, cost.commitments.utilization):
+        assert share is None or -1e-9 <= share <= 1.0 + 1e-9
     assert math.fsum(cost.cash_by_quarter) / len(cost.by_quarter) == pytest.approx(cost.cash_usd_per_month, abs=1e-6)
 
 

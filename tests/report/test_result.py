@@ -30,7 +30,8 @@ def test_contract_names_are_all_there() -> None:
     }  # fmt: skip
     assert set(plan["cost"]) == {
         "total_usd_per_month", "terms", "by_quarter", "total_horizon_usd", "liability_beyond_horizon_usd",
-        "usd_per_million_tokens", "cash_usd_per_month", "cash_by_quarter", "judged_usd_per_month",
+        "usd_per_million_tokens", "cash_usd_per_month", "cash_by_quarter", "judged_usd_per_month", "cash_by_month",
+        "commitment_coverage", "commitment_utilization", "effective_savings_rate",
     }  # fmt: skip
     assert set(plan["cost"]["terms"]) >= {
         "reserved", "on_demand", "spot", "owned", "power", "api", "egress", "ops_overhead", "sunk"
