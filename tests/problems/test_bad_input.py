@@ -211,7 +211,7 @@ def test_a_folder_that_takes_no_file_is_an_error_and_no_traceback(run: Callable[
     "options",
     [
         ("--gap", "nan"), ("--time-limit", "nan"), ("--time-limit", "inf"), ("--within", "nan"), ("--max-gap", "nan"),
-        ("--gap", "-1"), ("--top", "0"), ("--seed", "x"), ("--solver", "cbc"), ("--explain", "full"),
+        ("--gap", "-1"), ("--top", "0"), ("--seed", "x"), ("--solver", "cbc"), ("--explain", "deep"),
     ],
 )  # fmt: skip
 def test_option_values_that_make_no_sense(options: tuple[str, str], run: Callable[..., Ran], tmp_path: Path) -> None:
