@@ -9,6 +9,8 @@ prompts hit a request or none. Three times the rate breaks a promise everywhere.
 
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -112,11 +114,18 @@ class Replica:
         self.running = [q for q in self.running if q[2] > 0]
 
 
+def parameters_of(setups):
+    """The parameters of a configuration: its own where there are any, else the global ones."""
+    if find_spec("planner.performance.rates") is None:
+        return load_parameters().fitted
+    return import_module("planner.performance.rates").resolve_rates(setups, load_parameters())
+
+
 @cache
 def times(config: EngineConfig, loads: tuple[RequestLoad, ...]):
     """(step by batch, prefill work, first-token latency) by class, and γ."""
     setups = [make_setup(config, load_catalog())]
-    columns, rates = analytic.build_columns(setups, load_parameters()), load_parameters().fitted
+    columns, rates = analytic.build_columns(setups, load_parameters()), parameters_of(setups)
     batches = np.arange(0, config.max_num_seqs + 1, dtype=np.float64)[None, :]
     steps = [
         analytic.step_s(columns, rates, batches, np.array([[x.input_tokens + x.output_tokens / 2]])).ravel()
