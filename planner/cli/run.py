@@ -184,7 +184,9 @@ def solve_loaded(
     flips = api_break_evens(problem) if options.explain != "none" else ()
     explained, cut = _explained(ranking, loaded, programme, problem, flips, options, child, started, more_s)
     left_s = limit_s - (time.monotonic() - started)
-    why, unsure = _infeasibility(ranking, programme.compiled, loaded, child, options, left_s)
+    why, unsure = _infeasibility(
+        ranking, programme.compiled, loaded, child, options, left_s + (limit_s if more_s else 0.0)
+    )
     answer = Answer(
         spec=loaded.spec, catalog=loaded.catalog, problem=problem, status=ranking.status,
         deterministic=ranking.deterministic and not (cut or unsure), provenance=_provenance(loaded, problem, options),

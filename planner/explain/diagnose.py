@@ -12,12 +12,16 @@ from planner.explain.infeasible import find_conflicts
 from planner.explain.nearest import nearest_fits
 from planner.explain.refusals import DOMINATED
 from planner.explain.relax import Narrowed, relaxations_of
-from planner.explain.types import IDLE, Change, Conflict, Infeasibility
-from planner.explain.whatif import WhatIf
+from planner.explain.types import IDLE, STILL, Change, Conflict, Infeasibility
+from planner.explain.whatif import Clock, WhatIf
 from planner.formulation.compile import Compiled
 from planner.solve.types import SolveOptions
 from planner.spec.types import Spec
 
+SEARCH_SHARE = 0.5
+"""Share of the time for finding which rules to give up; the rest is for making the changes small."""
+SHORT_CORE = 2
+"""Rules of a conflict that is told in passing, or when the time ended."""
 MOST_SETS = 6
 """Sets of changes that are told."""
 NAMED_BY = ("budget", "quota", "slo", "provider", "purchase", "resilience", "demand")
@@ -34,15 +38,20 @@ def explain_infeasible(
     Where no rule of the spec stands in the way, the conflicts are those of the programme: classes that nothing can
     serve, or limits and by how much they are missed. The second value are the relaxations with their edited specs.
     """
-    rules = {r.id: r for r in stated_rules(spec, whatif.catalog)}
-    found = find_corrections(tuple(rules), Memory(lambda ids: whatif.is_possible(_lifted(spec, rules, ids))), MOST_SETS)
+    rules = {r.id: r for r in sorted(stated_rules(spec, whatif.catalog), key=lambda r: r.kind != "budget")}
+    whole = whatif.clock
+    whatif.clock = Clock(SEARCH_SHARE * whole.left)
+    memory = Memory(lambda ids: whatif.is_possible(_lifted(spec, rules, ids)), too_few=[frozenset()])
+    found = find_corrections(tuple(rules), memory, MOST_SETS)
     if not found.sets:
         last = demand_rule(spec)
         rules[last.id] = last
-        found = find_corrections(
-            tuple(rules), Memory(lambda ids: whatif.is_possible(_lifted(spec, rules, ids))), MOST_SETS
-        )
-    narrowed = [n for ids in found.sets for n in relaxations_of(spec, [rules[i] for i in sorted(ids)], whatif)]
+        found = find_corrections(tuple(rules), memory, MOST_SETS)
+    narrowed: list[Narrowed] = []
+    for number, ids in enumerate(found.sets, start=1):
+        whatif.clock = whole if number == len(found.sets) else Clock(whole.left / 2)
+        narrowed += relaxations_of(spec, [rules[i] for i in sorted(ids)], whatif)
+    whatif.clock = whole
     narrowed.sort(key=lambda n: (len(n.changes), n.usd_per_month, [c.text for c in n.changes]))
     base = find_conflicts(compiled, whatif.child, options)
     conflicts = _conflicts(spec, rules, found, narrowed, whatif, compiled.problem, base) or base
@@ -50,7 +59,7 @@ def explain_infeasible(
         Infeasibility(
             conflicts=conflicts,
             relaxations=tuple(n.relaxation() for n in narrowed),
-            no_help=_no_help(rules, found),
+            no_help=_no_help(rules, found, memory),
             nearest=nearest_fits(spec, whatif.catalog, compiled.problem.demand),
             complete=found.complete,
         ),
@@ -69,13 +78,20 @@ def _conflicts(
     """One conflict per core: its rules, what is missing, and the smallest change of each rule that ends it."""
     short = tuple(dict.fromkeys(c for b in base for c in (b.classes or b.keys[1:2] if _is_class(b) else b.classes)))
     told = []
-    for core in found.cores:
+    for core in _told(found):
         members = [rule for id_, rule in rules.items() if id_ in core]
         changes = [c for m in members if (c := _first_change(m, relaxed)) is not None]
         amounts = [c for c in changes if c.to is not None and c.now is not None]
         check = _physical(whatif.problem(_lifted(spec, rules, frozenset(rules) - core)))
         told.append(_conflict(members, changes, amounts, check, short))
     return tuple(told)
+
+
+def _told(found: Corrections) -> list[frozenset[str]]:
+    """Conflicts that say something: where the time ended, long ones hold rules that nobody got round to leaving out."""
+    cores = sorted(found.cores, key=len)
+    short = [core for core in cores if found.complete or len(core) <= SHORT_CORE]
+    return short or cores[:1]
 
 
 def _is_class(conflict: Conflict) -> bool:
@@ -134,10 +150,11 @@ def _only_physical(r: Rejected) -> bool:
     return all(c.kind is CheckKind.PHYSICAL and c.check != DOMINATED for c in r.checks)
 
 
-def _no_help(rules: dict[str, Rule], found: Corrections) -> tuple[str, ...]:
+def _no_help(rules: dict[str, Rule], found: Corrections, memory: Memory) -> tuple[str, ...]:
     """Single changes that leave no plan: which conflicts they do not end, or that they end none."""
     if not found.cores:
-        return ()
+        lone = [r for id_, r in rules.items() if id_ != "demand" and memory.knows(frozenset({id_})) is False]
+        return tuple(f"{r.lifted_words()}: {STILL}" for r in lone) if found.sets else ()
     told = []
     alone = {next(iter(s)) for s in found.sets if len(s) == 1}
     idle = [id_ for id_ in rules if not any(id_ in core for core in found.cores)]
@@ -150,7 +167,8 @@ def _no_help(rules: dict[str, Rule], found: Corrections) -> tuple[str, ...]:
         if id_ in idle:
             reason = IDLE if found.complete else "it ends none of the conflicts found"
         else:
-            others = [" with ".join(rules[i].text for i in rules if i in core) for core in left]
-            reason = f"there remains {'; '.join(others)}"
+            short = [core for core in left if len(core) <= SHORT_CORE]
+            others = [" with ".join(rules[i].text for i in rules if i in core) for core in short]
+            reason = f"there remains {'; '.join(others)}" if others else STILL
         told.append(f"{rules[id_].lifted_words()}: {reason}")
     return tuple(told[:MOST_UNHELPFUL])

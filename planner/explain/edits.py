@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.base import Frozen, PurchaseOption
 from planner.catalog.catalog import Catalog
+from planner.catalog.types import Precision
 from planner.explain.places import certifications_lacking, jurisdictions_used, places_used, providers_used
 from planner.explain.whatif import Solution
 from planner.spec.types import Budget, BudgetBasis, Purchase, Quota, Slo, Spare, Spec, TokenVolume, Traffic, Workload
@@ -305,8 +306,13 @@ def _quality_rule(
 
 
 def precisions_by_quality(catalog: Catalog) -> list[str]:
-    """All precisions, those that lose least quality first."""
-    rows = sorted(catalog.precisions, key=lambda p: (p.quality_loss_percent_high, p.quality_loss_percent_low, p.id))
+    """Precisions, those that lose least quality first; of formats alike in size and arithmetic the best known one."""
+    kinds: dict[tuple[float, str, bool], Precision] = {}
+    for p in catalog.precisions:
+        kind = (round(p.bytes_per_param, 1), p.compute, p.weight_only)
+        if kind not in kinds or len(p.aliases) > len(kinds[kind].aliases):
+            kinds[kind] = p
+    rows = sorted(kinds.values(), key=lambda p: (p.quality_loss_percent_high, p.quality_loss_percent_low, p.id))
     return [p.id for p in rows]
 
 

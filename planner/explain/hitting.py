@@ -37,12 +37,17 @@ class Memory:
     lifted_enough: list[frozenset[str]] = field(default_factory=list)
     too_few: list[frozenset[str]] = field(default_factory=list)
 
-    def __call__(self, lifted: frozenset[str]) -> bool | None:
-        """The oracle's answer, remembered."""
+    def knows(self, lifted: frozenset[str]) -> bool | None:
+        """What follows from earlier answers."""
         if any(known <= lifted for known in self.lifted_enough):
             return True
-        if any(lifted <= known for known in self.too_few):
-            return False
+        return False if any(lifted <= known for known in self.too_few) else None
+
+    def __call__(self, lifted: frozenset[str]) -> bool | None:
+        """The oracle's answer, remembered."""
+        known = self.knows(lifted)
+        if known is not None:
+            return known
         answer = self.oracle(lifted)
         if answer is not None:
             (self.lifted_enough if answer else self.too_few).append(lifted)
@@ -52,6 +57,8 @@ class Memory:
 def find_corrections(rules: Sequence[str], possible: Oracle, most: int) -> Corrections:
     """Corrections by number of rules, at most `most` of them, and the cores met on the way.
 
+    Nothing is possible without a change: only then are single rules corrections.
+
     `rules` in order of preference: of equally small sets the one of earlier rules comes first. Empty where lifting
     everything is not known to be enough.
     """
@@ -59,7 +66,10 @@ def find_corrections(rules: Sequence[str], possible: Oracle, most: int) -> Corre
     sets: list[frozenset[str]] = []
     cores: list[frozenset[str]] = []
     open_: list[frozenset[str]] = []
-    if possible(every) is not True:
+    for rule in rules:  # one change is the best advice, and cheap to ask for
+        if len(sets) < most and possible(frozenset({rule})) is True:
+            sets.append(frozenset({rule}))
+    if not sets and possible(every) is not True:
         return Corrections((), (), False)
     while len(sets) < most:
         hit = smallest_hitting(rules, cores, sets, open_)

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from planner.demand.build import build_demand
 from planner.explain.edits import Amount, Rule, edit_policy, lift_all
 from planner.explain.types import Change, Relaxation
 from planner.explain.whatif import Solution, WhatIf
 from planner.spec.types import Budget, BudgetBasis, Spec
+from planner.verify.verify import Verifier
 
 EXACT_GAP = 1e-6
 """Relative gap of a solve whose cost becomes a limit."""
@@ -18,6 +20,8 @@ FAR = 10**9
 """Steps beyond which nobody looks."""
 ENDLESS_MS = 1e9
 """A latency that is no limit."""
+SOLVE_SHARE = 0.4
+"""Share of the time that is left for the least cost with the rules lifted."""
 NEAR_COST = 0.01
 """How much dearer than with the rules lifted a relaxation may be that is not the smallest but a cheap one."""
 MUCH_DEARER = 1.1
@@ -71,7 +75,7 @@ def narrow(spec: Spec, rules: Sequence[Rule], whatif: WhatIf, cost_limit: float 
     ordered = sorted(rules, key=lambda r: (ORDER.index(r.kind), r.id))
     limited = spec if cost_limit is None else _capped(spec, cost_limit)
     states = _loosest(limited, ordered, whatif)
-    found = whatif.best(_edited(limited, states), EXACT_GAP).solution
+    found = whatif.best(_edited(limited, states), EXACT_GAP, SOLVE_SHARE * whatif.clock.left).solution
     if found is None:
         return None
     for i, state in enumerate(states):
@@ -82,18 +86,25 @@ def narrow(spec: Spec, rules: Sequence[Rule], whatif: WhatIf, cost_limit: float 
 
         states[i] = _narrowed(state, found, works)
     edited = _edited(spec, states)
-    reply = whatif.best(edited, FINAL_GAP)
-    if reply.usd_per_month is None:
+    cost = _cost(edited, found, whatif)
+    if cost is None:
         return None
     return Narrowed(
         changes=tuple(s.change for s in states),
         spec=edited,
         rules=tuple(ordered),
-        usd_per_month=reply.usd_per_month,
+        usd_per_month=cost,
         one_less=tuple(_one_less(spec, states)),
         kind="smallest" if cost_limit is None else "cheap",
         cost_limit=cost_limit,
     )
+
+
+def _cost(edited: Spec, found: Solution, whatif: WhatIf) -> float | None:
+    """Cost of the cheapest plan of the edited spec: that of the looser one where it stands in this one too."""
+    if Verifier(edited, whatif.catalog, build_demand(edited, whatif.catalog)).verify(found.plan).ok:
+        return found.usd_per_month
+    return whatif.best(edited, FINAL_GAP).usd_per_month
 
 
 def _loosest(spec: Spec, rules: Sequence[Rule], whatif: WhatIf) -> list[_State]:
@@ -178,8 +189,12 @@ def _smallest_amount(state: _State, amount: Amount, found: Solution, works: Work
         last = amount.last
         return value if last is None else max(last, value) if amount.looser < 0 else min(last, value)
 
+    asked: dict[int, bool | None] = {0: False}
+
     def enough(steps: int) -> bool:
-        return works(lambda s: amount.set(s, to(steps))) is True
+        if steps not in asked:
+            asked[steps] = works(lambda s: amount.set(s, to(steps)))
+        return asked[steps] is True
 
     first = _hint(amount, found)
     steps = _least(enough, first, _most_steps(amount))
@@ -187,7 +202,8 @@ def _smallest_amount(state: _State, amount: Amount, found: Solution, works: Work
         return replace(state, less=lambda s: s)
     value = to(steps)
     text = f"{rule.id} {_shown(amount.now, amount)} → {_shown(value, amount)} {amount.unit}"
-    change = Change(rule=rule.id, text=text, now=amount.now, to=value, unit=amount.unit, smallest=True)
+    change = Change(rule=rule.id, text=text, now=amount.now, to=value, unit=amount.unit,
+                    smallest=asked.get(steps - 1) is False)  # fmt: skip
     return _State(rule, lambda s: amount.set(s, value), change, lambda s: amount.set(s, to(steps - 1)))
 
 
@@ -225,12 +241,14 @@ def _least(enough: Callable[[int], bool], first: int, most: int | None) -> int |
 
 def relaxations_of(spec: Spec, rules: Sequence[Rule], whatif: WhatIf) -> list[Narrowed]:
     """The smallest changes of a set of rules; where those leave dear plans only, also the smallest for a cheap plan."""
-    free = whatif.best(lift_all(spec, rules), EXACT_GAP)
-    smallest = None if free.usd_per_month is None else narrow(spec, rules, whatif)
-    if smallest is None or free.usd_per_month is None:
+    smallest = narrow(spec, rules, whatif)
+    if smallest is None:
         return []
     found = [smallest]
-    if smallest.usd_per_month > MUCH_DEARER * free.usd_per_month:
+    if not any(r.kind == "slo" for r in rules):
+        return found  # the other amounts leave the least cost, or are what it costs
+    free = whatif.best(lift_all(spec, rules), FINAL_GAP, SOLVE_SHARE * whatif.clock.left)
+    if free.usd_per_month is not None and smallest.usd_per_month > MUCH_DEARER * free.usd_per_month:
         cheap = narrow(spec, rules, whatif, (1 + NEAR_COST) * free.usd_per_month)
         if cheap is not None and cheap.usd_per_month < smallest.usd_per_month:
             found.append(cheap)

@@ -10,6 +10,8 @@ from planner.base import Check, Frozen
 
 IDLE = "no conflict is about it"
 """Of a rule that could be given up without changing anything."""
+STILL = "there is still no plan"
+"""Of a rule that does not suffice, where the conflicts that remain are not short enough to be told."""
 
 
 class Binding(Frozen):

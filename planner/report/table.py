@@ -9,7 +9,7 @@ from rich.text import Text
 
 from planner.base import Check
 from planner.explain.refusals import DOMINATED, group_refusals, shown_kind
-from planner.explain.types import IDLE, Conflict, Infeasibility, RefusalGroup
+from planner.explain.types import IDLE, STILL, Conflict, Infeasibility, RefusalGroup
 from planner.report.detail import footnotes, plan_details
 from planner.report.layout import WIDTH, FittedTable, render, section, table_of
 from planner.report.numbers import percent, quantity, usd
@@ -162,7 +162,10 @@ def conflict_lines(i: Infeasibility) -> list[str]:
     idle = [n.removesuffix(f": {IDLE}") for n in i.no_help if n.endswith(IDLE)]
     if idle:
         lines.append(f"does not help at all, {IDLE}: {'; '.join(idle)}")
-    lines += [f"alone does not help: {n}" for n in i.no_help if not n.endswith(IDLE)]
+    still = [n.removesuffix(f": {STILL}") for n in i.no_help if n.endswith(STILL)]
+    if still:
+        lines.append(f"alone does not help, {STILL}: {'; '.join(still)}")
+    lines += [f"alone does not help: {n}" for n in i.no_help if not n.endswith((IDLE, STILL))]
     lines += [f"would fit: {n}" for n in i.nearest]
     return lines or ["none found"]
 
