@@ -234,7 +234,9 @@ class _Search(Generic[V]):
 
     def cheapest(self) -> Ranking[V] | None:
         """Find z*; a Ranking where the search ends here (infeasible, undecided, or nothing verifies)."""
-        deadline = self.started + SOLVE_SHARE * self.options.time_limit_s
+        # Where one plan is asked for, only the baselines need what is meant for ranking.
+        share = SOLVE_SHARE if self.options.top > 1 else SOLVE_SHARE + RANK_SHARE / 2
+        deadline = self.started + share * self.options.time_limit_s
         quick = self._quick(deadline)
         hint = None if quick is None else self._hint(quick)
         # With a good plan at hand some of the time for the proof is left to the ranking.
