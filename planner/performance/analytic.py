@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.catalog.types import Accelerator, Engine, LlmModel, Precision
+from planner.catalog.types import LlmModel
 from planner.performance.memory import BYTES_16_BIT, attention_ranks, kv_bytes, weight_bytes
-from planner.performance.parameters import Fitted, PerformanceParameters
-from planner.performance.types import EngineConfig
+from planner.performance.parameters import PerformanceParameters
+from planner.performance.rates import Rates
+from planner.performance.setups import Setup, computes_as, peak_tflops
 from planner.units import GB
 
 if TYPE_CHECKING:
@@ -30,27 +31,6 @@ TERA = 1e12
 MICRO = 1e-6
 LATENT_KINDS = frozenset({"mla", "linear", "compressed"})
 BISECTIONS = 32
-PCIE_LINKS = frozenset({"pcie", "none", ""})
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """One configuration with its catalog rows; `weight_only` where the hardware dequantises before computing."""
-
-    config: EngineConfig
-    model: LlmModel
-    accelerator: Accelerator
-    engine: Engine
-    precision: Precision
-    kv_precision: Precision
-    weight_only: bool
-
-    @property
-    def over_pcie(self) -> bool:
-        """Whether tensor parallelism has to use the host's bus."""
-        if self.config.interconnect is not None:
-            return self.config.interconnect in PCIE_LINKS
-        return self.accelerator.link_gb_per_s <= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +139,7 @@ def _row(s: Setup, parameters: PerformanceParameters) -> tuple[float, ...]:
         latency,
         reduce,
         _hop_s(s, parameters),
-        s.engine.efficiency,
+        1.0 if s.engine.id in parameters.engines_seen else s.engine.efficiency,
     )
 
 
@@ -167,22 +147,6 @@ def _attending_layers(model: LlmModel) -> tuple[float, float]:
     """Layers that attend to the whole context, and to a window."""
     full = sum(g.layers for g in model.shape.kv if g.kind in {"full", "mla", "compressed"})
     return float(full), float(sum(g.layers for g in model.shape.kv if g.kind == "sliding"))
-
-
-def computes_as(precision: Precision, weight_only: bool) -> str:
-    """Key of `efficiencies`: what the matrix units are fed with."""
-    return (
-        "weight_only" if (weight_only or precision.weight_only) and precision.bytes_per_param < 2 else precision.compute
-    )
-
-
-def peak_tflops(accelerator: Accelerator, kind: str) -> float | None:
-    """Dense peak for a kind of computation; None where the hardware has no such units."""
-    return {
-        "fp8": accelerator.fp8_tflops,
-        "int8": accelerator.int8_tops,
-        "fp4": accelerator.fp4_tflops,
-    }.get(kind, accelerator.bf16_tflops)
 
 
 def _speeds(s: Setup, parameters: PerformanceParameters) -> tuple[float, float, float]:
@@ -232,32 +196,39 @@ def active_experts(c: Columns, tokens: Array) -> Array:
     return result
 
 
-def step_s(c: Columns, p: Fitted, batch: Array, context: Array) -> Array:
+def step_s(c: Columns, p: Rates, batch: Array, context: Array, positions: Array | float = 1.0) -> Array:
     """One decode iteration of a replica holding `batch` requests of mean `context` tokens.
 
     Pipeline stages work on batch/PP requests each; attention ranks on batch/(PP·d). At least one request is decoded.
+    `positions`: tokens of a request that one iteration computes (1; more where drafts are verified).
     """
-    rank = np.maximum(batch / (c.stages * c.data_parallel), 1.0)
-    tokens = np.maximum(batch / c.stages, 1.0)
-    read = (c.dense_bytes + c.expert_bytes * active_experts(c, tokens)) / (c.weight_byte_per_s * p.mbu_scale)
+    requests = np.maximum(batch / (c.stages * c.data_parallel), 1.0)
+    rank = requests * positions
+    tokens = np.maximum(batch / c.stages, 1.0) * positions
+    dense_read = c.dense_bytes / (c.weight_byte_per_s * p.mbu_scale)
+    expert_read = c.expert_bytes * active_experts(c, tokens) / (c.weight_byte_per_s * p.mbu_scale * p.expert_mbu)
     flop = ((c.dense_flop + c.head_flop) * rank + c.expert_flop * tokens) / (c.peak_flop_per_s * p.mfu_scale)
     cache = c.kv_growing * context + c.kv_sliding * np.minimum(context, c.window) + c.kv_state
-    t_kv = rank * cache / (c.kv_byte_per_s * p.kv_mbu)
-    work = np.cbrt(read**3 + flop**3) + t_kv + _communication(c, p, rank, tokens, 1.0)
-    result: Array = (work + _overhead(c, p) + p.request_s * rank) / c.efficiency + c.hop_s
+    t_kv = requests * cache / (c.kv_byte_per_s * p.kv_mbu)
+    work = np.cbrt((dense_read + expert_read) ** 3 + flop**3) + t_kv + _communication(c, p, rank, tokens, 1.0)
+    result: Array = (work + _overhead(c, p) + p.request_s * requests) * p.time_scale / c.efficiency + c.hop_s
     return result
 
 
-def _overhead(c: Columns, p: Fitted) -> Array:
-    return c.layers * p.layer_s + c.moe_layers * p.moe_layer_s + c.latent_layers * p.latent_layer_s + p.scheduler_s
+def _overhead(c: Columns, p: Rates) -> Array:
+    result: Array = (
+        c.layers * p.layer_s + c.moe_layers * p.moe_layer_s + c.latent_layers * p.latent_layer_s + p.scheduler_s
+    )
+    return result
 
 
-def _communication(c: Columns, p: Fitted, rank_tokens: Array, group_tokens: Array, launches: Array | float) -> Array:
+def _communication(c: Columns, p: Rates, rank_tokens: Array, group_tokens: Array, launches: Array | float) -> Array:
     """All-reduces of all layers: per attention rank, and over the whole group where attention is data parallel."""
-    byte = c.hidden * BYTES_16_BIT / c.reduce_byte_per_s
+    byte = c.hidden * BYTES_16_BIT / (c.reduce_byte_per_s * p.reduce_scale)
     counts = c.all_reduces + c.group_all_reduces
     volume = c.all_reduces * rank_tokens + c.group_all_reduces * group_tokens
-    return c.layers * (counts * launches * c.reduce_latency_s * p.latency_scale + volume * byte)
+    result: Array = c.layers * (counts * launches * c.reduce_latency_s * p.latency_scale + volume * byte)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,35 +236,37 @@ class Prefill:
     """Prefill of one request, `[configuration, class]` seconds."""
 
     work_s: Array
-    """Replica time that it occupies."""
+    """Replica time that it occupies; prompts that are shorter than the token budget share a chunk."""
     latency_s: Array
     """From its start to the first token, alone on the replica."""
 
 
-def prefill_s(c: Columns, p: Fitted, new_tokens: Array, cached_tokens: Array) -> Prefill:
+def prefill_s(c: Columns, p: Rates, new_tokens: Array, cached_tokens: Array) -> Prefill:
     """Prefill of `new_tokens` after `cached_tokens` found in a prefix cache, in chunks of the token budget."""
     new = np.maximum(new_tokens, 1.0)
     chunks = np.ceil(new / c.token_budget)
+    shared_chunks = new / c.token_budget
     reach = cached_tokens + new / 2.0
     per_chunk = np.minimum(new, c.token_budget)
-    scale = c.peak_flop_per_s * p.mfu_scale
+    scale = c.peak_flop_per_s * p.mfu_scale * p.prefill_mfu
     dense = (c.dense_flop * new + c.head_flop) / scale
     experts = c.expert_flop * new / (scale * p.expert_mfu)
     read_s = c.weight_byte_per_s * p.mbu_scale
-    read_dense = chunks * c.dense_bytes / read_s
-    read_experts = chunks * c.expert_bytes * active_experts(c, per_chunk) / read_s
+    read_dense = c.dense_bytes / read_s
+    read_experts = c.expert_bytes * active_experts(c, per_chunk) / (read_s * p.expert_mbu)
     pairs = c.pair_flop * reach + c.window_pair_flop * np.minimum(reach, c.window)
-    attention = new * pairs / (c.attention_flop_per_s * p.mfu_scale)
-    shared = np.maximum(experts, read_experts)
-    own = np.maximum(dense, read_dense) + attention + _communication(c, p, new, new, chunks) + chunks * _overhead(c, p)
-    alone = (own + shared) / c.efficiency
-    work = (own / c.data_parallel + shared) / c.efficiency / c.stages
-    latency = alone * (1.0 / chunks + (1.0 - 1.0 / chunks) / c.stages) + c.hop_s + p.prefill_overhead_s
-    latency = latency + c.latent_layers * p.latent_prefill_s
+    attention = new * pairs / (c.attention_flop_per_s * p.mfu_scale * p.prefill_mfu)
+    compute = np.hypot(dense, chunks * read_dense), np.hypot(experts, chunks * read_experts)
+    own = compute[0] + attention + _communication(c, p, new, new, chunks) + chunks * _overhead(c, p)
+    alone = (own + compute[1]) * p.time_scale * p.first_token_scale / c.efficiency
+    joint = dense + attention + _communication(c, p, new, new, shared_chunks) + shared_chunks * _overhead(c, p)
+    work = ((joint / c.data_parallel + experts) / c.efficiency / c.stages + p.admission_s) * p.time_scale
+    latency = alone * (1.0 / chunks + (1.0 - 1.0 / chunks) / c.stages) + c.hop_s
+    latency = latency + (p.prefill_overhead_s + c.latent_layers * p.latent_prefill_s) * p.first_token_scale
     return Prefill(work_s=work, latency_s=latency)
 
 
-def open_tpot(c: Columns, p: Fitted, rate: Array, tpot: Array, out: Array, context: Array, work: Array) -> Array:
+def open_tpot(c: Columns, p: Rates, rate: Array, tpot: Array, out: Array, context: Array, work: Array) -> Array:
     """TPOT that comes out where `rate` req/s hold rate·out·tpot seats: step + γ·rate·tpot·S."""
     result: Array = step_s(c, p, rate * out * tpot, context) + p.interference * rate * tpot * work
     return result
@@ -314,7 +287,7 @@ def largest_rate(tpot_at: Callable[[Array, Array], Array], allowed: Callable[[Ar
     return low
 
 
-def closed_tpot(c: Columns, p: Fitted, batch: Array, out: Array, context: Array, work: Array) -> Array:
+def closed_tpot(c: Columns, p: Rates, batch: Array, out: Array, context: Array, work: Array) -> Array:
     """TPOT at a fixed number of requests in the batch: step + γ·(batch/out)·S by Little's law."""
     result: Array = step_s(c, p, batch, context) + p.interference * batch / np.maximum(out, 1.0) * work
     return result

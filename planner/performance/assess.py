@@ -174,7 +174,7 @@ def _capability(
 ) -> ReplicaCapability:
     rows = _rows(job, case, times, loads, served)
     analytic = any(case.kind(r) is None for r in served)
-    error = job.parameters.error_of(case.setup.accelerator.id)
+    error = job.parameters.error_of(case.setup.accelerator.id, case.setup.model.id)
     inside = set(served)
     return ReplicaCapability(
         config=case.setup.config,

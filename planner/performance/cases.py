@@ -10,12 +10,12 @@ from statistics import NormalDist
 from planner.base import Check, CheckKind
 from planner.catalog.catalog import Catalog
 from planner.catalog.types import LlmModel
-from planner.performance.analytic import Setup
 from planner.performance.calibration import NOTHING_MEASURED, At, Calibration, Corrector
 from planner.performance.coefficients import Times
 from planner.performance.measured import MeasuredKind, kind_of, row_for_class, speaks_for
 from planner.performance.memory import memory_checks, memory_fit
 from planner.performance.parameters import PerformanceParameters
+from planner.performance.setups import Setup
 from planner.performance.support import RuleBook, is_weight_only, rule_book, rule_concerns
 from planner.performance.types import EngineConfig, MemoryFit, RequestLoad
 from planner.spec.types import Estimator, Measured
@@ -114,7 +114,7 @@ def open_case(job: Job, config: EngineConfig, measured: Sequence[Measured]) -> C
     memory = memory_fit(
         config, setup.model, setup.accelerator, setup.engine, setup.precision, setup.kv_precision, longest
     )
-    sigma = job.parameters.error_of(setup.accelerator.id).sigma_log
+    sigma = job.parameters.error_of(setup.accelerator.id, setup.model.id).sigma_log
     z = NormalDist().inv_cdf(job.estimate_quantile)
     plain = [math.exp(z * sigma)] * len(rows)
     case = Case(setup, rows, memory, longest, plain[0], plain, plain, sigma)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from planner.base import Check
 from planner.catalog.catalog import Catalog
 from planner.catalog.types import Accelerator, Engine, LlmModel, Precision
-from planner.performance.analytic import PCIE_LINKS
 from planner.performance.memory import LARGE_MEMORY_GB, fits, memory_fit
+from planner.performance.setups import PCIE_LINKS
 from planner.performance.support import (
     RuleBook,
     engine_checks,

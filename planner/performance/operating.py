@@ -16,7 +16,7 @@ import numpy as np
 
 from planner.performance import analytic
 from planner.performance.analytic import Columns, Prefill
-from planner.performance.parameters import Fitted
+from planner.performance.rates import Rates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Inputs:
     """What the rates depend on; predicted times hold the chosen quantile of the estimate unless said otherwise."""
 
     columns: Columns
-    fitted: Fitted
+    rates: Rates
     factor: Array
     """The chosen quantile: multiplies predicted times."""
     out: Array
@@ -67,14 +67,14 @@ def full_load(x: Inputs) -> tuple[Array, Array]:
     """(req/s, TPOT) of each class alone at the largest batch that seats and cache admit."""
     batch = np.maximum(np.minimum(x.seats, x.pool / x.request), 1.0)
     work = x.prefill.work_s
-    tpot = analytic.closed_tpot(x.columns, x.fitted, batch, x.out, x.context, work) * x.factor
+    tpot = analytic.closed_tpot(x.columns, x.rates, batch, x.out, x.context, work) * x.factor
     rate = np.minimum(batch / (x.out * tpot), 1.0 / (work * x.factor))
     return np.where(np.isnan(x.measured_work), rate, 1.0 / x.measured_work), tpot
 
 
 def _tpot_at(x: Inputs, rate: Array, tpot: Array) -> Array:
     """TPOT at a rate: analytic, or a/(1 − rate·w) where measured."""
-    found = analytic.open_tpot(x.columns, x.fitted, rate, tpot, x.out, x.context, x.prefill.work_s) * x.factor
+    found = analytic.open_tpot(x.columns, x.rates, rate, tpot, x.out, x.context, x.prefill.work_s) * x.factor
     free = 1.0 - rate * x.measured_work
     measured = np.where(free > 0, x.idle / np.where(free > 0, free, 1.0), np.inf)
     return np.where(np.isnan(x.measured_work), found, measured)
@@ -82,7 +82,7 @@ def _tpot_at(x: Inputs, rate: Array, tpot: Array) -> Array:
 
 def _ceiling(x: Inputs) -> Array:
     """A rate that no replica reaches."""
-    high = 1.0 / (x.prefill.work_s * x.factor * x.fitted.interference)
+    high = 1.0 / (x.prefill.work_s * x.factor * x.rates.interference)
     return np.where(np.isnan(x.measured_work), high, 1.0 / x.measured_work)
 
 

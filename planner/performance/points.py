@@ -7,7 +7,7 @@ are `[point, 1]`; seconds, tokens, bytes, requests per second; of one replica.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.performance import analytic
 from planner.performance.analytic import Columns, Prefill
-from planner.performance.parameters import Fitted
+from planner.performance.rates import Rates, take_rates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 ROUNDS = 40
 """Halvings until a closed loop's TPOT and its queue agree."""
+CLOSING_ROUNDS = 4
+"""Rounds of Little's law in a closed loop; each leaves less than a quarter of the distance."""
+BUSIEST = 0.97
+"""Share of the time in prefills from which on a queue is no longer told apart from a full replica."""
 FULL = 1.0 - 1e-9
 LEAST = 1e-12
 
@@ -59,6 +63,10 @@ class Loads:
     """Calibration: true ÷ predicted time per output token, prefills of others included (1: nothing was measured)."""
     prefill_scale: Array
     """Calibration of first tokens."""
+    cached: Array = field(default_factory=lambda: np.zeros((1, 1)))
+    """Part of the prompt found in a prefix cache."""
+    tokens_per_step: Array = field(default_factory=lambda: np.ones((1, 1)))
+    """Tokens that an iteration yields of each request: over 1 where drafts are verified (declared, not derived)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +84,12 @@ class PointTimes:
     """The stated rate is more than the replica takes; `req_per_s` is then what it takes."""
 
 
-def predict_points(columns: Columns, fitted: Fitted, kinds: NDArray[np.str_], x: Loads) -> PointTimes:
+def predict_points(columns: Columns, rates: Rates, kinds: NDArray[np.str_], x: Loads) -> PointTimes:
     """Times of all points, each by its kind; `kinds` `[point]` holds values of `LoadKind`."""
     count = len(kinds)
     blank = [np.full((count, 1), np.nan) for _ in range(4)]
     result = PointTimes(blank[0], blank[1], blank[2], blank[3], np.zeros((count, 1), dtype=np.bool_))
-    solvers: dict[LoadKind, Callable[[Columns, Fitted, Loads], PointTimes]] = {
+    solvers: dict[LoadKind, Callable[[Columns, Rates, Loads], PointTimes]] = {
         LoadKind.ONLINE: _online,
         LoadKind.STATIC_BATCH: _static,
         LoadKind.OFFLINE_THROUGHPUT: _offline,
@@ -90,7 +98,7 @@ def predict_points(columns: Columns, fitted: Fitted, kinds: NDArray[np.str_], x:
     for kind, solve in solvers.items():
         rows = np.flatnonzero(kinds == kind)
         if len(rows):
-            _put(result, rows, solve(analytic.take(columns, rows), fitted, _take(x, rows)))
+            _put(result, rows, solve(analytic.take(columns, rows), take_rates(rates, rows), _take(x, rows)))
     return result
 
 
@@ -100,7 +108,8 @@ def _put(into: PointTimes, rows: NDArray[np.intp], found: PointTimes) -> None:
 
 
 def _take(x: Loads, rows: NDArray[np.intp]) -> Loads:
-    return Loads(*(getattr(x, name)[rows] for name in Loads.__slots__))
+    values = (getattr(x, name) for name in Loads.__slots__)
+    return Loads(*(v if len(v) == 1 else v[rows] for v in values))
 
 
 def _context(x: Loads) -> Array:
@@ -118,13 +127,24 @@ def room(c: Columns, x: Loads) -> Array:
     return result
 
 
-def _prefill(c: Columns, p: Fitted, x: Loads) -> Prefill:
-    return analytic.prefill_s(c, p, x.input, np.zeros_like(x.input))
+def _prefill(c: Columns, p: Rates, x: Loads) -> Prefill:
+    cached = np.minimum(x.cached, np.maximum(x.input - 1.0, 0.0))  # the last token is always computed
+    return analytic.prefill_s(c, p, x.input - cached, cached + np.zeros_like(x.input))
 
 
-def _tpot(c: Columns, p: Fitted, x: Loads, batch: Array, prefill: Prefill) -> Array:
+def _step(c: Columns, p: Rates, x: Loads, batch: Array) -> Array:
+    """Time per token of a request while `batch` are decoded and none is prefilled.
+
+    With drafts an iteration also computes the one token that it rejects, and yields `tokens_per_step`.
+    """
+    positions = np.where(x.tokens_per_step > 1.0, x.tokens_per_step + 1.0, 1.0)
+    result: Array = analytic.step_s(c, p, batch, _context(x), positions) / np.maximum(x.tokens_per_step, 1.0)
+    return result
+
+
+def _tpot(c: Columns, p: Rates, x: Loads, batch: Array, prefill: Prefill) -> Array:
     """TPOT with so many running, each replaced by a new one when it ends."""
-    step = analytic.step_s(c, p, batch, _context(x))
+    step = _step(c, p, x, batch)
     result: Array = step + p.interference * batch / np.maximum(x.output, 1.0) * prefill.work_s
     return result
 
@@ -134,7 +154,7 @@ def _finish(x: Loads, ttft: Array, tpot: Array, rate: Array, running: Array) -> 
     return PointTimes(ttft, np.where(x.output > 1, tpot, np.nan), rate, running, np.zeros(rate.shape, dtype=np.bool_))
 
 
-def _online(c: Columns, p: Fitted, x: Loads) -> PointTimes:
+def _online(c: Columns, p: Rates, x: Loads) -> PointTimes:
     closed, poisson, is_open = _corrected(x, _closed(c, p, x)), _open(c, p, x), np.isfinite(x.rate)
     return PointTimes(
         ttft_s=np.where(is_open, poisson.ttft_s, closed.ttft_s),
@@ -157,29 +177,40 @@ def _corrected(x: Loads, found: PointTimes) -> PointTimes:
     )
 
 
-def _closed(c: Columns, p: Fitted, x: Loads) -> PointTimes:
+def _closed(c: Columns, p: Rates, x: Loads) -> PointTimes:
     """So many users: Little's law over first token and decoding; who finds no seat waits for one.
 
-    rate = C / (TTFT + (out − 1)·TPOT), at most 1 per prefill work
+    rate = C / (TTFT + (out − 1)·TPOT)       B = rate·(out − 1)·TPOT decode, the others are at their first token
     """
     prefill, most = _prefill(c, p, x), room(c, x)
     users = np.maximum(np.where(np.isfinite(x.concurrency), x.concurrency, most), 1.0)
-    running = np.minimum(users, most)
-    tpot = _tpot(c, p, x, running, prefill)
-    step = analytic.step_s(c, p, running, _context(x))
+    inside = np.minimum(users, most)
     gaps = np.maximum(x.output - 1.0, 0.0)
-    alone = prefill.latency_s + step
-    # the queue of prefill work that the other users bring, at the rate that comes out without it
-    rate = running / (alone + gaps * tpot)
-    busy = np.minimum(rate * prefill.work_s, FULL)
-    wait = np.minimum(busy / (1.0 - busy) / 2.0, np.maximum(running - 1.0, 0.0) / 2.0) * prefill.work_s
-    first = alone + wait
-    rate = np.minimum(running / (first + gaps * tpot), 1.0 / np.maximum(prefill.work_s, LEAST))
+    running = inside
+    for _ in range(CLOSING_ROUNDS):
+        tpot = _tpot(c, p, x, running, prefill)
+        first = _first_token(c, p, x, inside, running, tpot, prefill)
+        running = inside * gaps * tpot / (first + gaps * tpot)
+    rate = np.minimum(inside / (first + gaps * tpot), 1.0 / np.maximum(prefill.work_s, LEAST))
     queue = np.maximum(users / rate - (first + gaps * tpot), 0.0)
     return _finish(x, first + queue, tpot, rate, running)
 
 
-def _open(c: Columns, p: Fitted, x: Loads) -> PointTimes:
+def _first_token(c: Columns, p: Rates, x: Loads, inside: Array, running: Array, tpot: Array, prefill: Prefill) -> Array:
+    """Prefill, half a step until it may begin, and the prefills of others that come first.
+
+    Others: a queue ρ/(1 − ρ) at the share ρ of the time that is spent in prefills, and those of requests that end, and
+    so begin, together; never more than there are.
+    """
+    step = _step(c, p, x, running)
+    others = np.maximum(inside - 1.0, 0.0)
+    busy = np.minimum(running / np.maximum(x.output, 1.0) * prefill.work_s / tpot, BUSIEST)
+    ahead = np.minimum(p.queue * busy / (1.0 - busy) + p.burst * others, others)
+    result: Array = prefill.latency_s + 0.5 * step + p.first_token_scale * ahead * prefill.work_s
+    return result
+
+
+def _open(c: Columns, p: Rates, x: Loads) -> PointTimes:
     """A Poisson rate: the TPOT that sustains it, M/G/1 waiting for the prefill; what is too much is said."""
     prefill, most = _prefill(c, p, x), room(c, x)
     latency = prefill.latency_s * x.prefill_scale
@@ -199,39 +230,39 @@ def _open(c: Columns, p: Fitted, x: Loads) -> PointTimes:
     busy = np.minimum(rate * prefill.work_s, FULL)
     # median of the M/G/1 waiting tail P(W > t) = ρ·exp(−2t·(1 − ρ)/S): none where the queue is empty half of the time
     wait = np.log(np.maximum(2.0 * busy, 1.0)) / (1.0 - busy) / 2.0 * prefill.work_s * x.prefill_scale
-    step = analytic.step_s(c, p, running, _context(x)) * x.step_scale
+    step = _step(c, p, x, running) * x.step_scale
     over = asked > capacity * (1.0 + 1e-9)
     found = _finish(x, np.where(over, np.nan, latency + step + wait), tpot, rate, running)
     return PointTimes(found.ttft_s, found.tpot_s, found.req_per_s, found.running, over)
 
 
-def _tpot_at_rate(c: Columns, p: Fitted, x: Loads, running: Array, rate: Array, prefill: Prefill) -> Array:
+def _tpot_at_rate(c: Columns, p: Rates, x: Loads, running: Array, rate: Array, prefill: Prefill) -> Array:
     """step + γ·(arrivals while a token is made)·S."""
-    step = analytic.step_s(c, p, running, _context(x)) * x.step_scale
+    step = _step(c, p, x, running) * x.step_scale
     share = np.minimum(p.interference * rate * prefill.work_s, FULL)
     result: Array = step / (1.0 - share)
     return result
 
 
-def _static(c: Columns, p: Fitted, x: Loads) -> PointTimes:
+def _static(c: Columns, p: Rates, x: Loads) -> PointTimes:
     """Batches one after the other: the prompts of all, then all decode; what does not fit makes another round."""
     batch = np.maximum(np.where(np.isfinite(x.concurrency), x.concurrency, room(c, x)), 1.0)
     running = np.minimum(batch, room(c, x))
     prefill = _prefill(c, p, x)
-    step = analytic.step_s(c, p, running, _context(x))
+    step = _step(c, p, x, running)
     gaps = np.maximum(x.output - 1.0, 0.0)
     first = prefill.latency_s + np.maximum(running - 1.0, 0.0) * prefill.work_s
     total = first + gaps * step
     return _corrected(x, _finish(x, first, step, running / total, running))
 
 
-def _offline(c: Columns, p: Fitted, x: Loads) -> PointTimes:
+def _offline(c: Columns, p: Rates, x: Loads) -> PointTimes:
     """As much as fits, for ever; or a stated number sent at once, whose batch empties towards the end."""
     forever, most = _closed(c, p, x), room(c, x)
     sent = np.where(np.isfinite(x.concurrency), np.maximum(x.concurrency, 1.0), most)
     gaps = np.maximum(x.output - 1.0, 0.0)
     prefill = _prefill(c, p, x)
-    last = prefill.latency_s + gaps * analytic.step_s(c, p, np.minimum(sent, most), _context(x))
+    last = prefill.latency_s + gaps * _step(c, p, x, np.minimum(sent, most))
     wave = last + np.maximum(np.minimum(sent, most) - 1.0, 0.0) * prefill.work_s
     steady = np.maximum(sent - most, 0.0) / np.maximum(forever.req_per_s, LEAST)
     rate = np.where(np.isfinite(x.concurrency), sent / (steady + wave), forever.req_per_s)
@@ -239,10 +270,10 @@ def _offline(c: Columns, p: Fitted, x: Loads) -> PointTimes:
     return _corrected(x, _finish(x, ttft, forever.tpot_s, rate, np.minimum(sent, most)))
 
 
-def _single(c: Columns, p: Fitted, x: Loads) -> PointTimes:
+def _single(c: Columns, p: Rates, x: Loads) -> PointTimes:
     """One request at a time; `req_per_s` is that of its tokens, the first one's wait apart."""
     one = np.ones_like(x.input)
-    tpot = analytic.step_s(c, p, one, _context(x))
+    tpot = _step(c, p, x, one)
     ttft = _prefill(c, p, x).latency_s + tpot
     return PointTimes(
         ttft * x.prefill_scale,

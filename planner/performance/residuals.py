@@ -13,7 +13,6 @@ import numpy as np
 from planner.catalog.catalog import Catalog
 from planner.catalog.types import BenchmarkPoint
 from planner.performance import analytic
-from planner.performance.analytic import Setup
 from planner.performance.calibration import (
     NOTHING_MEASURED,
     At,
@@ -27,6 +26,8 @@ from planner.performance.cases import make_setup
 from planner.performance.memory import memory_fit
 from planner.performance.parameters import PerformanceParameters
 from planner.performance.points import Loads, PointTimes, predict_points
+from planner.performance.rates import resolve_rates
+from planner.performance.setups import Setup
 from planner.performance.types import EngineConfig
 from planner.units import GIB, MS_PER_S
 
@@ -95,7 +96,8 @@ def compare(
         prefill_scale=_column(1.0 for _ in points),
     )
     columns = analytic.build_columns(setups, parameters)
-    found = predict_points(columns, parameters.fitted, np.array([p.kind for p in points]), loads)
+    kinds = [p.kind for p in points]
+    found = predict_points(columns, resolve_rates(setups, parameters, kinds), np.array(kinds), loads)
     return [_compared(i, p, s, found) for i, (p, s) in enumerate(zip(points, setups, strict=True))]
 
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from planner.base import Check, CheckKind
 from planner.catalog.types import Accelerator, Engine, LlmModel, Precision, SupportRule
-from planner.performance.analytic import peak_tflops
 from planner.performance.memory import VOCAB_PADDING, attention_ranks
+from planner.performance.setups import peak_tflops
 from planner.performance.types import EngineConfig
 from planner.performance.versions import version_matches
 

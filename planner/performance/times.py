@@ -12,6 +12,7 @@ from planner.performance.cases import Case, Job
 from planner.performance.coefficients import Times, tail_factor
 from planner.performance.measured import MeasuredKind
 from planner.performance.operating import Inputs, full_load, joint_tpot, rates_at, rates_within
+from planner.performance.rates import resolve_rates
 from planner.units import GIB, MS_PER_S
 
 if TYPE_CHECKING:
@@ -65,24 +66,24 @@ def _joint(x: Inputs, own: Array, tightest: Array, rate_alone: Array, tpot_alone
 
 
 def _gather(job: Job, cases: Sequence[Case]) -> Inputs:
-    loads, fitted = job.loads, job.parameters.fitted
-    columns = analytic.build_columns([c.setup for c in cases], job.parameters)
+    loads, setups = job.loads, [c.setup for c in cases]
+    columns, rates = analytic.build_columns(setups, job.parameters), resolve_rates(setups, job.parameters)
     factor = np.array([c.time_factors for c in cases])
     first_factor = np.array([c.first_token_factors for c in cases])
     context = _classes(x.input_tokens + x.output_tokens / 2.0 for x in loads)
     new = _classes(max(x.input_tokens - x.cached_input_tokens, 1.0) for x in loads)
     idle, work = _figures(job, cases)
     pool, seats = _pool_and_seats(cases)
-    prefill = analytic.prefill_s(columns, fitted, new, _classes(x.cached_input_tokens for x in loads))
+    prefill = analytic.prefill_s(columns, rates, new, _classes(x.cached_input_tokens for x in loads))
     carried = _prefill_is_carried(job, cases)
     return Inputs(
         columns=columns,
-        fitted=fitted,
+        rates=rates,
         factor=factor,
         out=_classes(max(x.output_tokens, 1.0) for x in loads),
         context=context,
         prefill=prefill,
-        idle=np.where(np.isnan(idle), analytic.step_s(columns, fitted, np.ones((1, 1)), context) * factor, idle),
+        idle=np.where(np.isnan(idle), analytic.step_s(columns, rates, np.ones((1, 1)), context) * factor, idle),
         measured_work=work,
         seats=seats,
         pool=pool,

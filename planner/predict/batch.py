@@ -14,6 +14,7 @@ from planner.performance import analytic
 from planner.performance.calibration import NOTHING_MEASURED, At, Calibration, Subject
 from planner.performance.parameters import PerformanceParameters
 from planner.performance.points import LoadKind, Loads, PointTimes, predict_points
+from planner.performance.rates import resolve_rates, take_rates
 from planner.predict.silicon import SiliconTables, silicon_names
 from planner.predict.types import Configured, Prediction
 from planner.units import MS_PER_S
@@ -37,6 +38,10 @@ class Load:
     """inf: as many as fit."""
     rate: float = math.nan
     """Requests per second; NaN: a concurrency is meant."""
+    cached_input_tokens: float = 0.0
+    """Part of the prompt found in a prefix cache."""
+    tokens_per_step: float = 1.0
+    """With speculative decoding: tokens that an iteration yields of a request, on average."""
 
 
 def predict_many(
@@ -55,7 +60,9 @@ def predict_many(
     if not loads:
         return []
     rows = np.asarray(which, dtype=np.intp)
-    columns = analytic.take(analytic.build_columns([p.setup for p in places], parameters), rows)
+    setups = [p.setup for p in places]
+    columns = analytic.take(analytic.build_columns(setups, parameters), rows)
+    rates = take_rates(resolve_rates(setups, parameters, [p.kind for p in places]), rows)
     kinds = np.array([p.kind for p in places])[rows]
     replicas = _of(places, rows, lambda p: float(p.replicas))
     asked = np.array([[x.input_tokens, x.output_tokens, x.concurrency, x.rate] for x in loads], dtype=np.float64)
@@ -69,17 +76,19 @@ def predict_many(
         pool=_of(places, rows, lambda p: p.pool_bytes),
         step_scale=one,
         prefill_scale=one,
+        cached=np.array([[x.cached_input_tokens] for x in loads]),
+        tokens_per_step=np.array([[x.tokens_per_step] for x in loads]),
     )
-    found = predict_points(columns, parameters.fitted, kinds, load)
+    found = predict_points(columns, rates, kinds, load)
     corrected = _corrections(places, which, found, load, calibration)
     by_table: set[int] = set()
     if silicon is not None:
         kind = np.full(len(which), LoadKind.SINGLE_STREAM.value)
-        idle = predict_points(columns, parameters.fitted, kind, load)
+        idle = predict_points(columns, rates, kind, load)
         corrected, by_table = _with_tables(places, which, found, idle, load, corrected, silicon)
     if corrected is not None:
         load = replace(load, step_scale=corrected.step, prefill_scale=corrected.first_token)
-        found = predict_points(columns, parameters.fitted, kinds, load)
+        found = predict_points(columns, rates, kinds, load)
     # with fewer requests at once than replicas, some of the replicas idle
     busy = np.minimum(replicas, np.where(np.isfinite(asked[:, 3:4]), replicas, asked[:, 2:3]))
     rate = (found.req_per_s * busy).ravel().tolist()
@@ -205,7 +214,7 @@ def _bands(
     parameters: PerformanceParameters,
 ) -> list[tuple[float, float]]:
     """80 % intervals of true ÷ predicted time, by point."""
-    errors = [parameters.error_of(p.setup.accelerator.id) for p in places]
+    errors = [parameters.error_of(p.setup.accelerator.id, p.setup.model.id, p.kind) for p in places]
     plain = [(e.low, e.high) for e in errors]
     if corrected is None:
         return [plain[k] for k in which]

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from planner.catalog.catalog import Catalog, UnknownName
 from planner.catalog.types import Accelerator, Engine, LlmModel, Precision, SupportRule
-from planner.performance.analytic import Setup
 from planner.performance.cases import make_setup
 from planner.performance.memory import LARGE_MEMORY_GB
 from planner.performance.points import LoadKind
 from planner.performance.residuals import pool_bytes
+from planner.performance.setups import Setup
 from planner.performance.support import engine_checks, parallelism_checks, rule_book
 from planner.performance.types import EngineConfig
 from planner.predict.names import NamedEngine, NameFinder, is_unstated
@@ -27,6 +27,10 @@ COMFORT = 0.15
 """Share of the usable memory that inferred layouts leave for the cache."""
 SEATS_AT_FULL_LOAD = 2048
 UTILIZATION = 0.9
+QUANTISED_CACHE = {"trtllm": frozenset({"fp8", "fp8-per-tensor", "fp4"})}
+"""Engines whose cache follows a quantised checkpoint unless told otherwise, and the precisions where it does."""
+SPREADS_AT_FULL_LOAD = frozenset({"trtllm"})
+"""Engines whose published figures of MoE models at full load are with attention data and expert parallelism."""
 
 
 class PlaceError(ValueError):
@@ -67,7 +71,7 @@ class Configurator:
         engine = self._engine(place.engine, model, accelerator, notes)
         precision = self._precision(place.precision, hint, model, notes)
         kind = _kind(place.kind, notes)
-        kv = self._kv_precision(place.kv_precision, notes)
+        kv = self._kv_precision(place.kv_precision, engine.engine, precision)
         gpus = _count(place.num_gpus, "num_gpus", most=MOST_GPUS) or counted
         draft = EngineConfig(
             model=model.id, precision=precision.id, kv_precision=kv.id, engine=engine.engine.id,
@@ -119,8 +123,9 @@ class Configurator:
         notes.append(f"precision {found.id} ({'from the name' if hint else 'native'})")
         return found
 
-    def _kv_precision(self, text: str, notes: list[str]) -> Precision:
-        found = self.names.precision("bf16" if is_unstated(text) else text)
+    def _kv_precision(self, text: str, engine: Engine, precision: Precision) -> Precision:
+        usual = "fp8" if precision.id in QUANTISED_CACHE.get(engine.id, ()) else "bf16"
+        found = self.names.precision(usual if is_unstated(text) else text)
         if found.kv_bytes is None:
             raise PlaceError(f"{found.id} is no precision of a KV cache")
         return found
@@ -141,6 +146,9 @@ class Configurator:
             gpus = tp * pp
         if gpus < tp * pp:
             raise PlaceError(f"num_gpus {gpus} is less than tensor_parallel {tp} × pipeline_parallel {pp}")
+        if not setup.engine.tensor_parallel and tp > 1:
+            tp, pp = 1, tp * pp
+            notes.append(f"{setup.engine.id} splits layers: pipeline_parallel {pp}")
         shape = setup.model.shape
         group = gpus // pp
         whole = gpus % pp == 0 and group % tp == 0 and 1 < group <= LARGEST_GROUP
@@ -151,6 +159,12 @@ class Configurator:
             degrees = {"tensor_parallel": group, "attention_data_parallel": group // tp, "expert_parallel": experts}
             return setup.config.model_copy(update={**degrees, "pipeline_parallel": pp}), 1
         experts = min(ep or 1, tp)
+        spread = kind == LoadKind.OFFLINE_THROUGHPUT and setup.engine.id in SPREADS_AT_FULL_LOAD
+        if ep is None and spread and tp > 1 and shape.experts and shape.experts % tp == 0:
+            notes.append(f"attention data parallel {tp}, expert_parallel {tp}")
+            degrees = {"tensor_parallel": tp, "attention_data_parallel": tp, "expert_parallel": tp}
+            config = setup.config.model_copy(update={**degrees, "pipeline_parallel": pp})
+            return config, max(gpus // (tp * pp), 1)
         if shape.experts == 0 or tp % experts or shape.experts % experts:
             experts = 1
         config = setup.config.model_copy(

@@ -20,8 +20,8 @@ from typing import Any, Protocol, cast
 
 from planner.base import Frozen
 from planner.catalog.catalog import UnknownName
-from planner.performance.analytic import Setup
 from planner.performance.parameters import default_path
+from planner.performance.setups import Setup
 from planner.predict.names import NameFinder
 from planner.units import MS_PER_S
 

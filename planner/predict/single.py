@@ -36,7 +36,12 @@ def predict_one(
         output_tokens=_float(asked["output_tokens"]),
         concurrency=math.inf if at_once is None else _float(at_once),
         rate=math.nan if asked.get("rate") is None else _float(asked["rate"]),
+        cached_input_tokens=_float(asked.get("cached_input_tokens") or 0.0),
+        tokens_per_step=_float(asked.get("tokens_per_step") or 1.0),
     )
+    if load.cached_input_tokens > load.input_tokens:
+        message = "--cached-input-tokens are more than --input-tokens"
+        raise InputError([Fault("P105", message, help=PREDICT_CODES["P105"].help)])
     return predict_many([place], [0], [load], parameters, calibration, silicon)[0]
 
 

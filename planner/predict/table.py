@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from planner.errors import PREDICT_CODES, Fault, InputError
@@ -142,11 +142,14 @@ class _RowReader:
         self._fields = tuple(f for f in PLACE_FIELDS if f in columns and f != "kind")
         self._cells = itemgetter(*(columns[f] for f in self._fields))
         self._at = {f: columns.get(f) for f in ("input_tokens", "output_tokens", "concurrency", "request_rate", "kind")}
+        self._extras = tuple((f, at) for f in EXTRA_LIMITS if (at := columns.get(f)) is not None)
         self._known: dict[tuple[tuple[str, ...], str], Configured | PlaceError] = {}
 
     def read(self, row: Sequence[str]) -> tuple[Load, Configured]:
         """The load and the place of a row. Raises PlaceError."""
         load, kind = _load(*("" if at is None else row[at] for at in self._at.values()))
+        if self._extras:
+            load = replace(load, **_extras(load, {f: row[at] for f, at in self._extras}))
         key = (self._cells(row), kind)
         place = self._known.get(key)
         if place is None:
@@ -183,7 +186,17 @@ def _load(tokens_in: str, tokens_out: str, concurrency: str, rate: str, kind: st
     return Load(prompt, answer, _number(text, "concurrency", 1.0, MOST_REQUESTS), arrivals), kind
 
 
+def _extras(load: Load, cells: Mapping[str, str]) -> dict[str, float]:
+    """Prefix caching and speculative decoding as a row declares them. Raises PlaceError."""
+    found = {f: _number(text, f, *EXTRA_LIMITS[f]) for f, text in cells.items() if not is_unstated(text)}
+    if found.get("cached_input_tokens", 0.0) > load.input_tokens:
+        raise PlaceError("cached_input_tokens are more than input_tokens")
+    return found
+
+
 OFFLINE = LoadKind.OFFLINE_THROUGHPUT.value
+EXTRA_LIMITS: Mapping[str, tuple[float, float]] = {"cached_input_tokens": (0.0, 1e8), "tokens_per_step": (1.0, 64.0)}
+"""Least and most of what a load may declare besides."""
 
 
 def _number(text: str, name: str, least: float, most: float, above: bool = False) -> float:

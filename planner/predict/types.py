@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.performance.analytic import Setup
+from planner.performance.setups import Setup
 
 COLUMNS = (
     "model", "accelerator", "num_gpus", "tensor_parallel", "pipeline_parallel", "expert_parallel", "engine",
     "precision", "kv_precision", "input_tokens", "output_tokens", "concurrency", "kind",
 )  # fmt: skip
 """Input columns of `planner predict --csv`."""
-MORE_COLUMNS = ("request_rate", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization")
+MORE_COLUMNS = (
+    "request_rate", "cached_input_tokens", "tokens_per_step", "max_num_seqs", "max_num_batched_tokens",
+    "gpu_memory_utilization",
+)  # fmt: skip
 """Columns that may be given besides."""
 NEEDED = ("model", "accelerator", "input_tokens", "output_tokens")
 """Columns without which no row can be predicted."""

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from planner.catalog.load import load_catalog
 from planner.performance import analytic
 from planner.performance.cases import make_setup
 from planner.performance.parameters import load_parameters
+from planner.performance.rates import LEVELS, NAMES, level_keys, resolve_rates
 from planner.performance.types import EngineConfig
 
 GB = 1e9
@@ -39,10 +42,12 @@ def bare(parameters, **changes):
         "latent_layer_s": 0.0,
         "request_s": 0.0,
         "scheduler_s": 0.0,
+        "admission_s": 0.0,
         "prefill_overhead_s": 0.0,
         "latent_prefill_s": 0.0,
         "mfu_scale": 1.0,
         "mbu_scale": 1.0,
+        "expert_mbu": 1.0,
     }
     return parameters.fitted.model_copy(update={**zero, **changes})
 
@@ -125,25 +130,96 @@ def test_fewer_bits_without_units_for_them_save_reads_and_not_compute(small_cata
 
 
 def test_the_record_of_the_fit_is_in_the_parameters(parameters):
-    assert parameters.fit.rows > 1500 and parameters.fit.configurations > 100
-    assert parameters.fit.leave_one_model_out_median_ape < 0.17
-    seen, unseen = parameters.errors["seen"], parameters.errors["unseen"]
-    assert seen.low < 1 < seen.high and unseen.sigma_log > seen.sigma_log
-    assert parameters.error_of("H100-SXM") == seen and parameters.error_of("TPU-v5p") == unseen
+    assert parameters.fit.rows > 5000 and parameters.fit.configurations > 500
+    online = parameters.errors["online"]["tpot"]
+    assert online["known"].median_ape < 0.12 and online["new_model"].median_ape < 0.17
+    assert online["new_accelerator"].median_ape < 0.18
+    assert all(m.low < 1 < m.high for q in parameters.errors.values() for d in q.values() for m in d.values())
+    assert online["new_both"].sigma_log > online["new_accelerator"].sigma_log > online["known"].sigma_log
+    assert parameters.error_of("H100-SXM", "llama-3.1-8b-instruct") == online["known"]
+    assert parameters.error_of("TPU-v5p", "llama-3.1-8b-instruct") == online["new_accelerator"]
+
+
+def test_what_was_never_measured_runs_on_the_global_values_by_its_data_sheet(small_catalog, parameters):
+    """An accelerator, a model and an engine without a row of corrections."""
+    config = EngineConfig(
+        model="llama-70b", precision="bf16", kv_precision="bf16", engine="vllm", accelerator="H100-SXM",
+        tensor_parallel=2,
+    )  # fmt: skip
+    setup = make_setup(config, small_catalog)
+    bare_parameters = parameters.model_copy(update={"corrections": {}})
+    rates, plain = resolve_rates([setup], bare_parameters), parameters.fitted
+    assert all(getattr(rates, n)[0, 0] == getattr(plain, n) for n in NAMES)
+    found = resolve_rates([setup], parameters)
+    assert any(getattr(found, n)[0, 0] != getattr(plain, n) for n in NAMES)
+
+
+def test_corrections_multiply_over_the_levels(small_catalog, parameters):
+    config = EngineConfig(
+        model="llama-70b", precision="bf16", kv_precision="bf16", engine="vllm", accelerator="H100-SXM",
+        tensor_parallel=2,
+    )  # fmt: skip
+    setup = make_setup(config, small_catalog)
+    keys = dict(zip(LEVELS, level_keys(setup), strict=True))
+    table = {
+        "engine": {keys["engine"]: {"layer_s": 2.0}},
+        "accelerator": {"H100-SXM": {"layer_s": 1.5}, "L4": {"layer_s": 9.0}},
+    }
+    found = resolve_rates([setup], parameters.model_copy(update={"corrections": table}))
+    assert found.layer_s[0, 0] == pytest.approx(3.0 * parameters.fitted.layer_s)
+    assert found.kv_mbu[0, 0] == parameters.fitted.kv_mbu
+
+
+def test_a_70b_model_on_an_offloading_card_takes_seconds_per_token(small_catalog, parameters):
+    """The host's bus bounds it, whatever the card reads its own memory with (seed article 001)."""
+    catalog = load_catalog()
+    config = EngineConfig(
+        model=catalog.model("llama-3.1-70b").id, precision="bf16", kv_precision="bf16", engine="llama.cpp",
+        accelerator="CPU-OFFLOAD-RTX-4090", tensor_parallel=1,
+    )  # fmt: skip
+    setup = make_setup(config, catalog)
+    c, p = analytic.build_columns([setup], parameters), resolve_rates([setup], parameters)
+    assert 2 < step(c, p, 1, 1000) < 20
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["mbu_scale", "kv_mbu", "mfu_scale", "reduce_scale", "expert_mbu"]),
+    st.floats(1.01, 4.0),
+    st.integers(1, 512),
+    st.integers(1, 20000),
+    st.sampled_from(["llama-70b", "qwen3-30b-a3b", "r1"]),
+)
+def test_faster_hardware_never_steps_slower(small_catalog, parameters, name, factor, batch, context, model):
+    c = columns(small_catalog, parameters, model=model, accelerator="H200-SXM", tp=8, precision="fp8")
+    plain = parameters.fitted
+    fast = plain.model_copy(update={name: getattr(plain, name) * factor})
+    assert step(c, fast, batch, context) <= step(c, plain, batch, context) * (1 + 1e-12)
+    prefill = [analytic.prefill_s(c, p, ONE * context, ONE * 0).latency_s[0, 0] for p in (fast, plain)]
+    assert prefill[0] <= prefill[1] * (1 + 1e-12)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(1, 400), st.integers(1, 400), st.integers(1, 20000), st.sampled_from(["llama-70b", "r1"]))
+def test_a_larger_batch_is_slower_per_token_and_faster_in_all(small_catalog, parameters, batch, more, context, model):
+    c = columns(small_catalog, parameters, model=model, accelerator="H200-SXM", tp=8, precision="fp8")
+    small, large = (step(c, parameters.fitted, b, context) for b in (batch, batch + more))
+    assert large >= small * (1 - 1e-12)
+    assert (batch + more) / large >= batch / small * (1 - 1e-12)
 
 
 @pytest.mark.shared
 def test_predictions_reach_the_recorded_error_on_measured_points(shared_data, parameters):
-    fit = pytest.importorskip("benchmarks.fit_performance")
-    points, _ = fit.read_points(shared_data / "perf" / "measured.csv", load_catalog(), parameters)
-    tpot, ttft = fit.predict(points, parameters.fitted, 2e-3)
-    online = ~points.offline
-    error = np.abs(tpot / points.tpot - 1)[online]
-    assert np.median(error) < 0.15
-    assert np.median(np.abs(tpot / points.tpot - 1)[points.offline]) < 0.3
-    late = np.abs(ttft / points.ttft - 1)
-    assert np.nanmedian(late) < 0.36
-    # the 80 % band holds about that share of the points
-    ratio = (points.tpot / tpot)[online]
-    band = parameters.errors["seen"]
-    assert 0.7 < np.mean((ratio > band.low) & (ratio < band.high)) < 0.95
+    """In sample, so below what is left out; the share inside the band is above the 80 % that it promises out of it."""
+    fit = pytest.importorskip("benchmarks.perf_fit")
+    points, skipped = pytest.importorskip("benchmarks.perf_points").read_points(
+        shared_data / "perf" / "measured.csv", load_catalog(), parameters
+    )
+    assert len(points) == parameters.fit.rows and sum(skipped.values()) < 2000
+    found = fit.errors(points, points.rates)
+    stated = (points.kind == "online") & ~points.open_load
+    known = parameters.errors["online"]["tpot"]["known"]
+    tpot = found[stated, 0]
+    tpot = tpot[~np.isnan(tpot)]
+    assert np.median(np.abs(np.exp(-tpot) - 1)) < known.median_ape
+    assert 0.75 < np.mean((tpot > np.log(known.low)) & (tpot < np.log(known.high))) < 0.97

@@ -231,11 +231,12 @@ def test_throughput_only_uses_the_largest_batch(small_catalog):
 
 
 def test_weight_only_halves_memory_but_not_prefill_time(small_catalog):
+    """Kernels differ by what was measured of them; nothing near half, which native arithmetic would save."""
     fp8 = run(small_catalog, config(accelerator="A100-SXM-80GB", tp=4))
     bf16 = run(small_catalog, config(accelerator="A100-SXM-80GB", tp=4, precision="bf16"))
     assert "weight_only" in fp8.flags and "weight_only" not in bf16.flags
     assert fp8.memory.weights_gib_per_gpu < 0.55 * bf16.memory.weights_gib_per_gpu
-    assert fp8.prefill_s[0] >= bf16.prefill_s[0]
+    assert fp8.prefill_s[0] >= 0.75 * bf16.prefill_s[0]
 
 
 def test_tensor_parallel_over_pcie_is_flagged_and_slower(small_catalog):

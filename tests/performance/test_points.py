@@ -10,6 +10,7 @@ from planner.catalog.load import load_catalog
 from planner.performance import analytic
 from planner.performance.parameters import load_parameters
 from planner.performance.points import LoadKind, Loads, PointTimes, predict_points
+from planner.performance.rates import Rates, resolve_rates
 from planner.predict.configure import Configurator
 from planner.predict.types import Place
 
@@ -22,16 +23,17 @@ PLACES = (
 
 
 @cache
-def columns(index: int) -> tuple[analytic.Columns, float, float]:
+def columns(index: int) -> tuple[analytic.Columns, Rates, float, float]:
     place = Configurator(load_catalog()).configure(PLACES[index])
-    return analytic.build_columns([place.setup], load_parameters()), place.pool_bytes, place.seats
+    rates = resolve_rates([place.setup], load_parameters())
+    return analytic.build_columns([place.setup], load_parameters()), rates, place.pool_bytes, place.seats
 
 
 def times(index: int, kind: LoadKind, **load: float) -> PointTimes:
-    one, pool, seats = columns(index)
+    one, rates, pool, seats = columns(index)
     values = {"concurrency": np.inf, "rate": np.nan, "step_scale": 1.0, "prefill_scale": 1.0, **load}
     arrays = {k: np.array([[float(v)]]) for k, v in {"seats": seats, "pool": pool, **values}.items()}
-    return predict_points(one, load_parameters().fitted, np.array([kind.value]), Loads(**arrays))
+    return predict_points(one, rates, np.array([kind.value]), Loads(**arrays))
 
 
 def number(array: np.ndarray) -> float:
@@ -83,3 +85,21 @@ def test_a_calibration_scales_every_time(index: int, users: int, length: dict[st
         scaled = times(index, kind, concurrency=users, step_scale=scale, prefill_scale=scale, **length)
         assert np.isclose(number(scaled.tpot_s), number(plain.tpot_s) * scale, rtol=1e-6)
         assert np.isclose(number(scaled.req_per_s), number(plain.req_per_s) / scale, rtol=1e-6)
+
+
+@given(places, st.integers(1, 300), st.fixed_dictionaries(lengths), st.floats(0.0, 1.0))
+def test_a_cached_prefix_never_costs_time(index: int, users: int, length: dict[str, int], share: float) -> None:
+    plain = times(index, LoadKind.ONLINE, concurrency=users, **length)
+    warm = times(index, LoadKind.ONLINE, concurrency=users, cached=length["input"] * share, **length)
+    assert number(warm.ttft_s) <= number(plain.ttft_s) * (1 + 1e-6)
+
+
+@given(places, st.fixed_dictionaries(lengths), st.floats(1.5, 4.0))
+def test_declared_drafts_save_time_where_one_stream_reads_weights(
+    index: int, length: dict[str, int], accepted: float
+) -> None:
+    """A single stream computes a few tokens for the price of one read, and never gains more than it accepts."""
+    plain = times(index, LoadKind.SINGLE_STREAM, **length)
+    drafted = times(index, LoadKind.SINGLE_STREAM, tokens_per_step=accepted, **length)
+    gain = number(plain.tpot_s) / number(drafted.tpot_s)
+    assert 0.5 < gain <= accepted * (1 + 1e-9)

@@ -10,6 +10,7 @@ from planner.performance.assess import assess
 from planner.performance.cases import make_setup
 from planner.performance.parameters import load_parameters
 from planner.performance.predict import predict_at
+from planner.performance.rates import resolve_rates
 from planner.performance.types import EngineConfig, Refusal, ReplicaCapability, RequestLoad
 from planner.spec.types import Estimator, Headroom
 
@@ -110,14 +111,14 @@ def test_every_mix_inside_the_row_keeps_the_tpot(small_catalog, config, one, two
     rates = np.array([[share / use[0], (1 - share) / use[1]]])
     setup = make_setup(config, small_catalog)
     p = load_parameters()
-    columns = analytic.build_columns([setup], p)
+    columns, p = analytic.build_columns([setup], p), resolve_rates([setup], p)
     out = np.array([[x.output_tokens for x in loads]])
     context = np.array([[x.input_tokens + x.output_tokens / 2 for x in loads]])
     held = rates * out * operating
     batch = held.sum(axis=1, keepdims=True)
     mean_context = (held * context).sum(axis=1, keepdims=True) / batch
-    prefill = analytic.prefill_s(columns, p.fitted, np.array([[x.input_tokens for x in loads]]), np.zeros((1, 2)))
-    blocked = p.fitted.interference * operating * (rates * prefill.work_s).sum(axis=1, keepdims=True)
-    tpot_of_mix = (analytic.step_s(columns, p.fitted, batch, mean_context) + blocked) * found.time_factor
+    prefill = analytic.prefill_s(columns, p, np.array([[x.input_tokens for x in loads]]), np.zeros((1, 2)))
+    blocked = p.interference * operating * (rates * prefill.work_s).sum(axis=1, keepdims=True)
+    tpot_of_mix = (analytic.step_s(columns, p, batch, mean_context) + blocked) * found.time_factor
     tolerance = 1.02 if setup.model.shape.experts == 0 else 1.35
     assert tpot_of_mix[0, 0] <= operating * tolerance

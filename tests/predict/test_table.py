@@ -169,3 +169,13 @@ def test_nine_in_ten_measured_rows_are_predicted(shared_data) -> None:
     ]
     assert len(stated) > 6000
     assert sum(isinstance(a, Prediction) for a in stated) >= 0.99 * len(stated)
+
+
+def test_prefix_caches_and_drafts_are_what_a_row_declares() -> None:
+    head = f"{HEAD},cached_input_tokens,tokens_per_step"
+    plain, warm, drafted, wrong = (
+        written(predict(f"{head}\n{GOOD},{x}\n"))[0] for x in (",", "1000,", ",2.5", "2000,")
+    )
+    assert float(warm["ttft_ms"]) < float(plain["ttft_ms"])
+    assert float(drafted["tpot_ms"]) < float(plain["tpot_ms"]) < 2.5 * float(drafted["tpot_ms"])
+    assert "more than input_tokens" in wrong["error"]

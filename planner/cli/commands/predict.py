@@ -73,6 +73,20 @@ POSITIVE = click.IntRange(1, 1_000_000)
     help="Requests per second (Poisson) instead of a concurrency.",
 )
 @click.option(
+    "--cached-input-tokens",
+    type=FiniteRange(0, 1e8),
+    default=None,
+    show_default="0",
+    help="Part of the prompt that a prefix cache holds.",
+)
+@click.option(
+    "--tokens-per-step",
+    type=FiniteRange(1, 64),
+    default=None,
+    show_default="1",
+    help="With speculative decoding: tokens that one iteration yields of a request, as measured on your traffic.",
+)
+@click.option(
     "--batch", type=FiniteRange(1, 1e7), default=None, help="Size of a static batch instead of a concurrency."
 )
 @click.option(
