@@ -56,6 +56,14 @@ def month_of(day: date, start: date, quarters: int) -> float:
     return MONTHS_PER_QUARTER * quarters + beyond
 
 
+def day_of(month: float, start: date) -> date:
+    """The day of a horizon that begins at `start` on which a month (counted from there, 0 or more) begins."""
+    quarter = int(month // MONTHS_PER_QUARTER) + 1
+    first, following = quarter_start(start, quarter), quarter_start(start, quarter + 1)
+    share = month / MONTHS_PER_QUARTER - (quarter - 1)
+    return first + timedelta(round(share * (following - first).days))
+
+
 def periods(quarters: int, changes_month: Iterable[float] = ()) -> tuple[Period, ...]:
     """Quarters, cut where something changes, and a whole term after that: what is bought there ends there.
 

@@ -27,6 +27,8 @@ def plan_details(result: Result, position: int, explain: bool = True) -> list[Re
     parts: list[RenderableType] = [Text(f"Plan {position}: {plan.title}", style="bold underline"), ""]
     if plan.purchases:
         parts += [_purchases(plan.purchases), *footnotes(spot_notes(plan.purchases)), ""]
+    if decisions(plan):
+        parts += [section("Decide", decisions(plan), "·"), ""]
     if plan.deployments:
         parts += [_deployments(plan), ""]
     moments = changes(plan, result.slices)
@@ -38,6 +40,20 @@ def plan_details(result: Result, position: int, explain: bool = True) -> list[Re
     if explain:
         parts += _explanation(plan, slice_names(result.slices))
     return parts
+
+
+def decisions(plan: PlanView) -> list[str]:
+    """What is to be signed by which day, and what ends, in order of time; nothing where all is decided at once."""
+    lines: list[tuple[str, str]] = []
+    for p in plan.purchases:
+        count = max(p.instances_by_slice.values(), default=0)
+        if p.existing and p.end_date is not None:
+            lines.append((p.end_date, f"{p.end_date}: {p.offer} ends"))
+        elif p.start_date is not None:
+            word = "expected" if p.tentative else "sign"
+            lines.append((p.start_date, f"{p.start_date}: {word} {count} × {p.offer}, until {p.end_date}"))
+    several = any(p.existing or p.tentative for p in plan.purchases)
+    return [text for _, text in sorted(lines)] if several else []
 
 
 def footnotes(lines: Iterable[str]) -> list[RenderableType]:

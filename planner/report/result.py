@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal
 
 from planner.base import PurchaseOption
 from planner.candidates.types import ApiUse, Candidate, Deployment, Plan, Pool, Problem, Purchase, Rejected
 from planner.catalog.catalog import Catalog, UnknownName
+from planner.demand.build import first_day
+from planner.demand.periods import day_of
 from planner.demand.types import Demand, Service, Slice
 from planner.explain.types import Explanation, Infeasibility
 from planner.report.numbers import dump_json
@@ -153,7 +156,7 @@ def _plan(entry: Entry, answer: Answer) -> PlanView:
         gap=max(0.0, entry.gap),
         axes=entry.axes,
         purchases=tuple(
-            _purchase(p, c, pools[p.pool], answer.problem.demand.slices)
+            _purchase(p, c, pools[p.pool], answer.problem.demand.slices, first_day(answer.spec, answer.catalog))
             for p, c in sorted(
                 zip(entry.plan.purchases, cost.purchases, strict=True),
                 key=lambda pc: (pc[0].pool, pc[0].option.value, pc[0].start_month),
@@ -189,12 +192,13 @@ def _cost(check: Verification, spec: Spec) -> CostView:
     )
 
 
-def _purchase(purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: Sequence[Slice]) -> PurchaseView:
+def _purchase(purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: Sequence[Slice], begin: date) -> PurchaseView:
     price = pool.price(purchase.option)
     if price is None:
         raise ValueError(f"{purchase.pool} is not sold as {purchase.option.value}")
     first = next(s for s, n in zip(slices, purchase.instances, strict=True) if n)
     start = purchase.start_month if price.term_months else MONTHS_PER_QUARTER * (first.quarter - 1.0)
+    until = price.until_month if pool.commitment else start + price.term_months if price.term_months else None
     return PurchaseView(
         offer=pool.commitment or f"{purchase.pool}/{purchase.option.value}",
         provider=pool.provider,
@@ -209,6 +213,8 @@ def _purchase(purchase: Purchase, cost: PurchaseCost, pool: Pool, slices: Sequen
         term_months=price.term_months,
         start_quarter=first.quarter,
         start_month=start,
+        start_date=day_of(start, begin).isoformat() if price.term_months else None,
+        end_date=None if until is None else day_of(until, begin).isoformat(),
         tentative=start > 0.0,
         existing=pool.commitment is not None,
         instances_by_slice=dict(zip((s.id for s in slices), purchase.instances, strict=True)),

@@ -116,6 +116,10 @@ class PurchaseView(Frozen):
     """The quarter in which it is bought, numbered as in `slices`."""
     start_month: float = 0.0
     """The same in months from the start of the horizon."""
+    start_date: str | None = None
+    """First day of a commitment that is to be made; null for what is paid by the hour, owned, or runs already."""
+    end_date: str | None = None
+    """First day after a commitment; null for what has no term."""
     tentative: bool = False
     """Bought later than now: to be decided again when its time comes."""
     existing: bool = False

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from planner.catalog.catalog import Catalog
 from planner.demand.build import build_demand
-from planner.demand.periods import month_of, periods, quarter_start
+from planner.demand.periods import day_of, month_of, periods, quarter_start
 from planner.demand.sizing import sizing_rates
 from planner.demand.slices import PRICE_RATIOS, Axis, curve_cost, group_hours, overstatement
 from planner.demand.types import Demand
@@ -88,6 +88,8 @@ def test_months_follow_the_days(start: date, quarters: int, one: int, other: int
     early, late = sorted((one, other))
     months = [month_of(start + timedelta(d), start, quarters) for d in (early, late)]
     assert 0.0 <= months[0] <= months[1]
+    inside = months[0] < 3.0 * quarters
+    assert not inside or day_of(months[0], start) == start + timedelta(early)
     assert month_of(quarter_start(start, quarters + 1), start, quarters) == pytest.approx(3.0 * quarters)
 
 

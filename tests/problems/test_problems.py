@@ -307,6 +307,8 @@ def test_scenario_10_what_is_sunk_is_used_first_and_h100_are_not_renewed(desk: D
     assert {p["purchase_option"] for p in paid if p["accelerator"] == "H100-SXM"} == {"on_demand"}
     reserved = [p for p in paid if p["purchase_option"] == "reserved_1y"]
     assert [(p["accelerator"], p["start_quarter"], p["tentative"]) for p in reserved] == [("B200-SXM", 2, True)]
+    assert (reserved[0]["start_date"], reserved[0]["end_date"]) == ("2027-04-01", "2028-04-01")
+    assert {p["end_date"] for p in held} == {"2027-02-15", "2028-01-01"}
     assert best["cost"]["terms"]["sunk"] == pytest.approx((33.6 * 1.5 + 11.2 * 12) * MONTH_H / 12, rel=0.01)
 
 

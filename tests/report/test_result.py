@@ -38,7 +38,8 @@ def test_contract_names_are_all_there() -> None:
     }  # fmt: skip
     assert set(plan["purchases"][0]) == {
         "offer", "provider", "region", "zone", "country", "operator_jurisdiction", "instance_type", "accelerator",
-        "accelerators_per_instance", "purchase_option", "term_months", "start_quarter", "start_month", "tentative",
+        "accelerators_per_instance", "purchase_option", "term_months", "start_quarter", "start_month",
+        "start_date", "end_date", "tentative",
         "existing", "instances_by_slice", "usd_per_hour", "usd_per_month", "source", "as_of", "confidence", "spot",
     }  # fmt: skip
     assert set(plan["deployments"][0]) == {
