@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from planner.base import Confidence, PurchaseOption
-from planner.candidates.reduce import core
+from planner.candidates.reduce import core, with_hourly
 from planner.candidates.types import ApiCandidate, Candidate, OptionPrice, Plan, Pool, Problem, QuotaRow, SpotTerms
 from planner.demand.types import Demand, RequestClass, Service, Slice
-from planner.formulation.fleet_build import FleetMap, build_fleet
+from planner.formulation.fleet_build import build_fleet
 from planner.formulation.sets import Sets
 from planner.performance.types import CapacityRow, EngineConfig, MemoryFit, Provenance, ReplicaCapability
 from planner.solve.crew import Crew
-from planner.solve.fleet import FleetAnswer, search
+from planner.solve.fleet import search
 from planner.solve.types import SolveOptions
 from planner.spec.types import Policy, Resilience, Sovereignty, Spare, WorkloadKind
 from planner.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
@@ -298,14 +298,9 @@ class Outcome:
         return (self.cost - self.bound) / self.cost if self.cost else math.inf
 
 
-def solve(instance: Instance, seconds: float, gap: float, verbose: bool = False) -> tuple[FleetMap, FleetAnswer]:
-    """The reduced problem's best plan within limits."""
-    mapped = build_fleet(Sets(core(problem_of(instance))))
-    if mapped is None:
-        raise ValueError("no fleet of covering services")
-    log = (lambda line: print(line, file=sys.stderr, flush=True)) if verbose else None
-    with Crew() as crew:
-        return mapped, search(mapped.fleet, crew, SolveOptions(time_limit_s=seconds, relative_gap=gap), log=log)
+def reduced(problem: Problem) -> Problem:
+    """What is solved in place of the whole problem: same optimum."""
+    return with_hourly(core(problem, record=False), problem)
 
 
 def run(folder: Path, name: str, seconds: float, gap: float, verbose: bool = False) -> Outcome:
@@ -314,7 +309,7 @@ def run(folder: Path, name: str, seconds: float, gap: float, verbose: bool = Fal
     instance = read(folder / f"{name}.json")
     with Crew() as crew:
         crew.start()
-        mapped = build_fleet(Sets(core(problem_of(instance))))
+        mapped = build_fleet(Sets(reduced(problem_of(instance))))
         if mapped is None:
             raise ValueError("no fleet of covering services")
         built = time.monotonic()

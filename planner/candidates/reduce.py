@@ -24,6 +24,23 @@ def core(problem: Problem, record: bool = True) -> Problem:
     return reduce_seats(reduce_markets(reduce_apis(problem), record), record)
 
 
+def with_hourly(reduced: Problem, whole: Problem) -> Problem:
+    """A reduced problem in which nothing that may be committed lacks its own on-demand offer.
+
+    Between the reduced and the whole problem, so the optimum is that of both. A dearer hour in the same pool is never
+    needed, but without it whole commitments cannot be sought apart from the choice of pools (docs/decomposition.md).
+    """
+    hourly = {c.id for c in whole.candidates if PurchaseOption.ON_DEMAND in c.options}
+    long = {PurchaseOption.RESERVED_1Y, PurchaseOption.RESERVED_3Y}
+    kept = [
+        c.model_copy(update={"options": (*c.options, PurchaseOption.ON_DEMAND)})
+        if long & set(c.options) and PurchaseOption.ON_DEMAND not in c.options and c.id in hourly
+        else c
+        for c in reduced.candidates
+    ]
+    return reduced.model_copy(update={"candidates": tuple(kept)})
+
+
 def reduce_apis(problem: Problem) -> Problem:
     """The problem without APIs that cost more per request than one without limits.
 

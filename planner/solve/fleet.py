@@ -40,6 +40,8 @@ COARSE, FINE = 4_000, 30_000
 PRICE_SHARE, COMMIT_SHARE, SLICE_SHARE = 0.35, 0.15, 0.35
 """Shares of the time that is left, in this order."""
 ROUNDS = 200
+HARD_GAP, HARD_S = 2e-3, 2.0
+"""Relative gap and least time of blocks that an engine prices, for the bound that is kept."""
 SMALL = 1500
 """So many items and options are solved as one programme."""
 ITEMS, BATCH_ITEMS = 12, 6
@@ -176,7 +178,7 @@ class FleetSearch:
         fleet, width = self.fleet, BOX
         hourly = np.where(np.isfinite(fleet.hourly), fleet.hourly, 0.0)
         self.prices = start or Prices(hourly, np.zeros((len(fleet.quotas), fleet.slices)))
-        value, columns = self.pricing.price(self.prices, COARSE)
+        value, best, columns = self.pricing.judge(self.prices, COARSE)
         if math.isinf(value):
             self.bound = value
             return False
@@ -196,20 +198,28 @@ class FleetSearch:
             if answer is None:
                 break
             most, prices = answer.objective, answer.prices
-            value, columns = self.pricing.price(prices, COARSE)
+            value, guess, columns = self.pricing.judge(prices, COARSE, best)
             new = self.master.add(columns)
-            if value > self.bound:
-                self.raise_bound(value)
+            self.raise_bound(value)
+            if guess > best:
+                best = guess
                 self.prices = prices
                 width *= GROW
             else:
                 width = max(width * SHRINK, LEAST_BOX)
-            self.say(f"prices {number}: box {width:.4f}, at most {most:.6g}, bound {self.bound:.6g}, {new} new covers")
-            history.append(self.bound)
+            self.say(f"prices {number}: box {width:.4f}, at most {most:.6g}, about {best:.6g}, {new} new covers")
+            history.append(best)
             stalled = len(history) > STALL and history[-1] - history[-1 - STALL] <= STALLED * abs(self.bound)
-            if most - self.bound <= CLOSE * abs(most) or (stalled and most - self.bound <= 10 * STALLED * abs(most)):
+            if most - best <= CLOSE * abs(most) or (stalled and most - best <= 10 * STALLED * abs(most)):
                 break
-        self.raise_bound(self.pricing.price(self.prices, FINE)[0])
+        self.pricing.hard_gap, self.pricing.hard_s = (
+            HARD_GAP,
+            max(HARD_S, 0.1 * self.left / max(1, len(self.pricing.hard))),
+        )
+        value, columns = self.pricing.price(self.prices, FINE)
+        self.master.add(columns)
+        self.raise_bound(value)
+        self.say(f"bound {self.bound:.6g}")
         return True
 
     # -- plans -------------------------------------------------------------------------------------------------------
@@ -218,13 +228,13 @@ class FleetSearch:
         """Commitments, slices, batch work, then whatever time allows around the best plan."""
         from planner.solve.improve import Improver
 
-        states = self._commitments()
+        states = self.commitments()
         improver = Improver(self)
         for state in states[:1]:
             improver.everything(state, SLICE_SHARE * self.left)
         improver.improve()
 
-    def _commitments(self) -> list[State]:
+    def commitments(self) -> list[State]:
         """Starts: commitments whole by a programme and by a dive, with the heaviest cover of each block."""
         near = self.master.with_columns(self.master.near(self.prices, NEAR))
         self.say(f"{len(near.columns)} of {len(self.master.columns)} covers are near")
@@ -260,7 +270,10 @@ class FleetSearch:
             few = max(1, sum(off[o] > 1e-6 for o in order) // 6)
             for o in [o for o in order if off[o] <= 1e-6] + [o for o in order if off[o] > 1e-6][:few]:
                 fixed[o] = (float(round(bought[o])),) * 2
-            answer = near.prices(self.crew, LP_ENGINE, max(end - time.monotonic(), 0.1), fixed=fixed)
+            next_answer = near.prices(self.crew, LP_ENGINE, max(end - time.monotonic(), 0.1), fixed=fixed)
+            if next_answer is None:
+                break
+            answer = next_answer
         return answer
 
     def _started(self, near: Master, answers: list[tuple[float, Floats, Floats]]) -> list[State]:
@@ -280,6 +293,7 @@ class FleetSearch:
                 continue
             state = topped_up(self.fleet, self.pricing, State({b: c for b, (_, c) in heaviest.items()}, whole))
             self.take(state)
+            self.take(bought_again(self.fleet, self.pricing, state))
             self.say(
                 f"commitments: {objective:.6g} with shares of covers, {state.cost(self.fleet, self.pricing):.6g} whole"
             )
@@ -305,6 +319,45 @@ def topped_up(fleet: Fleet, pricing: Pricing, state: State) -> State:
         if hourly is not None:
             bought[hourly] = math.ceil((use[m, t] - had[m, t]) / fleet.room[m] - 1e-9)
     return State(state.columns, bought)
+
+
+def bought_again(fleet: Fleet, pricing: Pricing, state: State) -> State:
+    """The state with its commitments, market by market, as cheap as one step more or less at a time makes them."""
+    import numpy as np
+
+    use = state.use(fleet, pricing)
+    long: dict[int, list[int]] = {}
+    for o, option in enumerate(fleet.options):
+        if len(option.slices) > 1:
+            long.setdefault(option.market, []).append(o)
+    bought = state.bought.copy()
+    for m, options in long.items():
+        room = float(fleet.room[m])
+        needed = np.ceil(use[m] / room - 1e-9)
+        hourly = np.where(np.isfinite(fleet.hourly[m]), fleet.hourly[m] * room, 1e9)
+        windows, costs = fleet.window[options].astype(float), fleet.option_cost[options]
+        counts = bought[options].astype(float)
+
+        def price(
+            n: Floats,
+            needed: Floats = needed,
+            hourly: Floats = hourly,
+            windows: Floats = windows,
+            costs: Floats = costs,
+        ) -> float:
+            return float(costs @ n + hourly @ np.maximum(needed - windows.T @ n, 0.0))
+
+        best, better = price(counts), True
+        while better:
+            better = False
+            for j in range(len(options)):
+                for step in (1.0, -1.0):
+                    other = counts.copy()
+                    other[j] += step
+                    if 0 <= other[j] <= fleet.option_limit[options[j]] and (value := price(other)) < best - 1e-9:
+                        counts, best, better = other, value, True
+        bought[options] = np.rint(counts).astype(bought.dtype)
+    return topped_up(fleet, pricing, State(state.columns, bought))
 
 
 def supply(fleet: Fleet, bought: Ints) -> Floats:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SLICE_GAP = 5e-4
 LEAST_S = 0.1
 NODES = 3000
+MOST_S, MOST_BLOCKS, NEAR_ITEMS, IDLE = 15.0, 80, 5, 12
+"""A neighbourhood of services: longest solve, most blocks, items per block and slice; fruitless ones until the end."""
 
 
 class Improver:
@@ -50,6 +52,7 @@ class Improver:
                 self.long.append(o)
         self.known: dict[int, set[tuple[int, int]]] = defaultdict(set)
         self._seen = 0
+        self.turn = 0
 
     # -- helpers -----------------------------------------------------------------------------------------------------
 
@@ -128,7 +131,7 @@ class Improver:
 
     def everything(self, state: State, seconds: float) -> None:
         """All slices, then batch work; what comes out is taken if it is a plan."""
-        from planner.solve.fleet import BATCH_ITEMS, ITEMS
+        from planner.solve.fleet import BATCH_ITEMS, ITEMS, bought_again
 
         self.learn()
         soft = bool(self.fleet.quotas)
@@ -137,6 +140,8 @@ class Improver:
         self.search.take(state)
         state = self.batches(state, (1 - share) * seconds, BATCH_ITEMS, soft)
         self.search.take(state)
+        again = bought_again(self.fleet, self.pricing, state)
+        self.search.take(again)
         self.search.say(f"slices: {self.search.value:.6g}, bound {self.search.bound:.6g}")
 
     # -- improvement -------------------------------------------------------------------------------------------------
@@ -146,10 +151,70 @@ class Improver:
         search = self.search
         if search.best is None:
             return
+        idle = 0
         for number in itertools.count():
             if search.closed() or search.left < 2 * LEAST_S:
                 break
             before = search.value
-            self.everything(search.best, 0.5 * search.left)
-            if search.value >= before * (1 - 1e-5) and number:
+            if number % 4 == 0:
+                self.everything(search.best, 0.25 * search.left)
+            elif number % 8 == 1:
+                # Covers that slices found fit whole commitments better than those that prices found.
+                for state in search.commitments()[:1]:
+                    self.everything(state, 0.25 * search.left)
+            else:
+                self.services(number, min(MOST_S, 0.3 * search.left))
+            idle = 0 if search.value < before * (1 - 1e-5) else idle + 1
+            if idle > IDLE:
                 break
+
+    def services(self, number: int, seconds: float) -> None:
+        """A few services in all their slices with every commitment that they may use, one group per engine."""
+        from planner.solve.fleet import bought_again
+
+        search = self.search
+        state = search.best
+        assert state is not None
+        groups = []
+        for _ in range(self.crew.size):
+            groups.append(self._some_services(state))
+        started = []
+        for chosen in groups:
+            blocks = [b for b, block in enumerate(self.pricing.blocks) if block.service in chosen]
+            items = self.items(blocks, self._long_only(state), NEAR_ITEMS)
+            markets = {int(self.fleet.services[self.pricing.blocks[b].service].market[i])
+                       for b, places in items.items() for i, _ in places}  # fmt: skip
+            options = [o for o, option in enumerate(self.fleet.options) if option.market in markets]
+            around = Around(self.pricing, state, items, options)
+            started.append((around, self.begin(around, seconds, SLICE_GAP)))
+        for around, future in started:
+            found = self.finish(around, future)
+            if found is None:
+                continue
+            self.learn([found.columns[b] for b in around.block_columns])
+            search.take(found)
+            if search.best is not state and search.best is not None:
+                # Another group has changed the plan meanwhile: these covers with what it bought, and bought again.
+                merged = {**search.best.columns, **{b: found.columns[b] for b in around.block_columns}}
+                search.take(bought_again(self.fleet, self.pricing, State(merged, search.best.bought)))
+        search.say(f"services {number} {groups}: {search.value:.6g}, bound {search.bound:.6g}")
+
+    def _some_services(self, state: State) -> set[int]:
+        """One service, and others that hold machines of the same markets, up to a number of blocks."""
+        import numpy as np
+
+        used: dict[int, set[int]] = defaultdict(set)
+        for b, column in state.columns.items():
+            service = self.pricing.blocks[b].service
+            used[service] |= {int(self.fleet.services[service].market[i]) for i, _, _ in column.replicas}
+        names = sorted(used)
+        first = names[self.turn % len(names)] if names else 0
+        self.turn += 1
+        size = np.bincount([b.service for b in self.pricing.blocks], minlength=len(self.fleet.services))
+        near = [s for s in names if s != first and used[s] & used[first]]
+        self.random.shuffle(near)
+        chosen = {first}
+        for s in near[:2]:
+            if sum(size[list(chosen)]) + size[s] <= MOST_BLOCKS:
+                chosen.add(s)
+        return chosen

@@ -103,8 +103,11 @@ class Pricing:
     cells: int = 20_000
     blocks: list[Block] = field(default_factory=list)
     kinds: list[_Kinds] = field(default_factory=list)
-    hard_gap: float = 5e-3
+    hard_gap: float = 1e-2
     hard_s: float = 1.0
+    """Where an engine prices a block: relative gap and longest time."""
+    known: dict[int, list[Column]] = field(default_factory=dict)
+    """Covers of hard blocks: what they cost at other prices is seldom more than what an engine would find."""
 
     def __post_init__(self) -> None:
         import numpy as np
@@ -198,24 +201,50 @@ class Pricing:
 
     def price(self, prices: Prices, cells: int | None = None) -> tuple[float, list[Column]]:
         """(the bound L(π, ρ), the covers found)."""
-        import numpy as np
+        bound, _, columns = self.judge(prices, cells)
+        return bound, columns
 
+    def guess(self, b: int, prices: Prices) -> float:
+        """What the best known cover of a hard block costs; −inf where none is known."""
+        flat = prices.accelerators.ravel()
+        costs = [
+            c.cost + math.fsum(u * float(flat[x]) for x, u in zip(c.cells, c.use, strict=True))
+            for c in self.known.get(b, ())
+        ]
+        return min(costs, default=-math.inf)
+
+    def judge(
+        self, prices: Prices, cells: int | None = None, least: float = -math.inf
+    ) -> tuple[float, float, list[Column]]:
+        """(the bound, a guess of it, the covers found).
+
+        The guess takes hard blocks at the cheapest cover known. Where it is below `least` already, no engine is asked
+        and the bound is −inf.
+        """
         costs = self.kind_costs(prices)
         columns: list[Column] = []
-        hard = self._start_hard(costs)
+        guess = self.fixed_part(prices) + math.fsum(self.guess(b, prices) for b in self.hard)
         bounds, good, found = self._easy(costs, cells or self.cells)
         for position, b in enumerate(self.easy):
             if good[position]:
                 lo, hi = self.start[position], self.start[position + 1]
                 columns.append(self.column(int(b), found[lo:hi], prices))
         total = math.fsum(bounds.tolist()) * (1 - SAFETY)
-        for b, answer in hard:
+        guess += total
+        if self.hard and math.isfinite(guess) and guess < least:
+            return -math.inf, guess, columns
+        for b, answer in self._start_hard(costs):
             bound, counts = answer()
             total += bound
             if counts is not None:
-                columns.append(self.column(b, counts, prices))
-        del np
-        return total + self.fixed_part(prices), columns
+                column = self.column(b, counts, prices)
+                columns.append(column)
+                self.known.setdefault(b, []).append(column)
+        total += self.fixed_part(prices)
+        if self.hard:
+            guess = self.fixed_part(prices) + math.fsum(bounds.tolist()) * (1 - SAFETY)
+            guess += math.fsum(self.guess(b, prices) for b in self.hard)
+        return total, max(guess, total), columns
 
     def _easy(self, costs: Sequence[Floats], cells: int) -> tuple[Floats, Bools, Ints]:
         import numpy as np
@@ -249,7 +278,7 @@ class Pricing:
     def _start_hard(self, costs: Sequence[Floats]) -> list[tuple[int, Callable[[], tuple[float, Ints | None]]]]:
         from planner.solve.places import PlaceBlock
 
-        started = []
+        started: list[tuple[int, Callable[[], tuple[float, Ints | None]]]] = []
         for b in self.hard:
             block = self.blocks[b]
             own = costs[block.service][block.kinds, block.slices]

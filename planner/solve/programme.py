@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from planner.base import PurchaseOption
-from planner.candidates.reduce import core
+from planner.candidates.reduce import core, with_hourly
 from planner.candidates.types import Plan, Problem
 from planner.catalog.catalog import Catalog
 from planner.formulation.axes import (
@@ -32,6 +32,8 @@ from planner.solve.large import Structure
 
 LINKING = {"commit", "used", "used_provider", "self_hosted", "is_used"}
 """Families of integer variables that belong to no slice; with them fixed a programme falls apart into slices."""
+FLEET_BLOCKS = 48
+"""From so many services × slices on, a problem keeps what the search for whole commitments needs."""
 PURCHASES = {"commit", "on_demand", "owned", "spot", "pattern"}
 """Families of variables that count instances."""
 
@@ -51,7 +53,10 @@ class CompiledProgramme:
     def of(cls, problem: Problem, catalog: Catalog) -> CompiledProgramme:
         """Reduce and compile a problem; same optimum and bound as the whole."""
         started = time.monotonic()
-        compiled = compile_milp(core(problem))
+        reduced = core(problem)
+        if len(problem.demand.services) * len(problem.demand.slices) >= FLEET_BLOCKS:
+            reduced = with_hourly(reduced, problem)
+        compiled = compile_milp(reduced)
         return cls(compiled, catalog, problem, time.monotonic() - started)
 
     @property
