@@ -23,7 +23,7 @@ def first_prices(master: Master, crew: Crew, engine: str, seconds: float) -> Pri
     """Duals of the linear programme in which replicas and instances may be fractions; None where time ran out.
 
     A replica counts at most what is asked for, which changes no whole cover and tightens the relaxation. Rules about
-    spares are left out.
+    spares and losses of places are left out: their rows would be most of the programme, and these prices are a start.
     """
     import numpy as np
 
@@ -63,10 +63,6 @@ def first_prices(master: Master, crew: Crew, engine: str, seconds: float) -> Pri
         needs = [(share, 1.0)]
         if service.volume is None and service.spot_share < 1:
             needs.append((np.where(firm, np.minimum(share, 1 - service.spot_share), 0.0), 1 - service.spot_share))
-        if service.volume is None and service.survive is not None:
-            place = service.place[item]
-            for p in np.unique(place):
-                needs.append((np.where(place != p, np.minimum(share, service.survive), 0.0), service.survive))
         next_column += market.size
         api = service.api_cost is not None and service.volume is None
         if api:
