@@ -182,7 +182,7 @@ def solve_loaded(
     )  # fmt: skip
     line.stage("explaining")
     flips = api_break_evens(problem) if options.explain != "none" else ()
-    explained, cut = _explained(ranking, loaded, programme, problem, flips, options, child, started, more_s)
+    explained, cut, stopped = _explained(ranking, loaded, programme, problem, flips, options, child, started, more_s)
     left_s = limit_s - (time.monotonic() - started)
     why, unsure = _infeasibility(
         ranking, programme.compiled, loaded, child, options, left_s + (limit_s if more_s else 0.0)
@@ -198,7 +198,7 @@ def solve_loaded(
         kept=programme.compiled.problem.candidates,
         infeasibility=why,
     )  # fmt: skip
-    return Outcome(build_result(answer), answer, ranking.interrupted)
+    return Outcome(build_result(answer), answer, ranking.interrupted or stopped)
 
 
 def exit_code(outcome: Outcome, max_gap: float | None) -> int:
@@ -230,10 +230,10 @@ def _explained(
     child: SolverChild,
     started: float,
     more_s: float,
-) -> tuple[tuple[Entry, ...], bool]:
+) -> tuple[tuple[Entry, ...], bool, bool]:
     """Every ranked plan with its explanation; the first also with what needs re-solves, under `--explain full`.
 
-    The second value says whether a clock decided something in it.
+    The second value says whether a clock decided something in it, the third whether Ctrl-C ended it.
     """
     entries = [_entry(e, loaded, problem, flips, options) for e in ranking.entries]
     if entries and options.explain == "full" and not ranking.interrupted:
@@ -251,13 +251,13 @@ def _explained(
             loaded.spec, loaded.catalog, programme, winner.values, winner.plan, winner.verdict, winner.signature
         )
         answered = Answered(cost, min(cost, first.bound_usd_per_month), options.gap)
-        told, cut = explain_deeply(
+        told, cut, stopped = explain_deeply(
             first.explanation, loaded.spec, loaded.catalog, answered, child, left_s, best,
             [Contender(e.title, e.plan, e.check) for e in entries], options.solver, options.seed,
         )  # fmt: skip
         entries[0] = replace(first, explanation=told)
-        return tuple(entries), cut
-    return tuple(entries), False
+        return tuple(entries), cut, stopped
+    return tuple(entries), False, False
 
 
 def _entry(

@@ -24,10 +24,11 @@ goes to the rest."""
 def explain_deeply(
     told: Explanation, spec: Spec, catalog: Catalog, answered: Answered, child: SolverChild, limit_s: float,
     best: Solution, contenders: Sequence[Contender], engine: str = "highs", seed: int = 0,
-) -> tuple[Explanation, bool]:  # fmt: skip
+) -> tuple[Explanation, bool, bool]:  # fmt: skip
     """The first plan's explanation with robustness and what needs re-solves: prices of rules, flips, tornado.
 
-    After Ctrl-C what is finished is kept. The second value says whether a clock, or Ctrl-C, decided something.
+    After Ctrl-C what is finished is kept. The second value says whether a clock, or Ctrl-C, decided something, the
+    third whether it was Ctrl-C.
     """
     told = told.model_copy(update={"robustness": robustness(spec, best.problem, contenders, seed)})
     with Workers(catalog, child, Clock(limit_s), engine, seed) as workers:
@@ -39,6 +40,6 @@ def explain_deeply(
             told = told.model_copy(update={"flips": (*told.flips, *flips)})
             bars = sensitivities(spec, best, inputs, workers, TORNADO_SHARE)
             told = told.model_copy(update={"tornado": bars})
-        except Interrupted:
-            return told, True
-        return told, workers.cut
+        except (Interrupted, KeyboardInterrupt):
+            return told, True, True
+        return told, workers.cut, False

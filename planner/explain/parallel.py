@@ -88,6 +88,6 @@ class Workers:
                 return [f.result() for f in futures]
             except KeyboardInterrupt:
                 pool.shutdown(wait=False, cancel_futures=True)
-                for child in self._own:
-                    child.kill()
+                for desk in self._desks:
+                    desk.child.kill()
                 raise Interrupted("while the plan was explained") from None
