@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import math
 import multiprocessing
 import os
 import resource
@@ -81,7 +82,8 @@ class Watch:
     @property
     def gap(self) -> float:
         """(best − bound) / best."""
-        return (self.best - self.bound) / self.best if 0 < self.best < float("inf") else float("inf")
+        open_part = self.best - max(self.bound, 0.0)
+        return open_part / self.best if 0 < self.best < float("inf") and math.isfinite(self.bound) else float("inf")
 
 
 def measure(family: str, path: Path, seconds: float) -> Measured:
@@ -133,9 +135,10 @@ def row(m: Measured) -> str:
     reached = " | ".join(f"{m.reached[g]:.1f}" if g in m.reached else "–" for g in GAPS)
     preparing = sum(m.seconds[p] for p in ("read", "candidates", "reduce", "compile"))
     each = 1000.0 * m.cpu_s / m.services
+    gap = f"{100 * m.gap:.2f}" if math.isfinite(m.gap) else "–"
     return (
         f"| {m.family} | {m.candidates:,} → {m.kept:,} | {m.integers:,} | {m.rows:,} | {phases} | {preparing:.1f} | "
-        f"{each:.0f} | {reached} | {m.seconds['solve']:.0f} | {100 * m.gap:.2f} | {m.usd:,.0f} | {m.own_mib:.0f} | "
+        f"{each:.0f} | {reached} | {m.seconds['solve']:.0f} | {gap} | {m.usd:,.0f} | {m.own_mib:.0f} | "
         f"{m.engine_mib:.0f} |"
     )
 

@@ -107,8 +107,9 @@ def entries(found: Sequence[Found[V]], bound_usd_per_hour: float | None, top: in
     if not kept:
         return []
     best = kept[0]
-    bound = min(best.total, -float("inf") if bound_usd_per_hour is None else bound_usd_per_hour * HOURS_PER_MONTH)
-    open_usd = best.total - max(bound, 0.0)
+    # Nothing costs less than nothing: a search that was cut short may know less than that.
+    bound = min(best.total, max(0.0, (bound_usd_per_hour or 0.0) * HOURS_PER_MONTH))
+    open_usd = best.total - bound
     made: list[Entry[V]] = []
     titles: list[str] = []
     for position, f in enumerate(kept, start=1):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from planner.candidates.types import Plan
 from planner.formulation.axes import Axis
 from planner.solve import words
-from planner.solve.arrange import Found, arrange, dominates, is_better
+from planner.solve.arrange import Found, arrange, dominates, entries, is_better
 
 NOTHING = Plan(purchases=(), deployments=(), api=())
 
@@ -112,3 +112,11 @@ def test_differences_name_what_stands_instead() -> None:
     assert words.alternative_title(best, best) == "Alternative"
     assert words.alternative_title(other, best, ["By API"]) == "By API, EU operated by US"
     assert words.buys({}, {}, (), many, frozenset(), True)[-1] == "and 5 more differences"
+
+
+def test_no_bound_is_below_nothing() -> None:
+    for bound in (None, -5.0, 0.0):
+        (entry,) = entries([found(Axis.CHEAPEST, 1000)], bound, 1)
+        assert (entry.bound_usd_per_month, entry.gap) == (0.0, 1.0)
+    (closed,) = entries([found(Axis.CHEAPEST, 730.0)], 1.0 - 1e-15, 1)
+    assert closed.gap == 0.0
