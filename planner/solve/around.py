@@ -204,11 +204,21 @@ class Around:
                 continue
             value = current.api[band] / rate if current is not None and current.api else math.nan
             api.append(self._add(float(block.api[band]) * rate, 1.0, False, value))
-        cover_rows(
+        levels = cover_rows(
             self.out, service, block.rates.tolist(), capacity, [bool(service.firm[i]) for i, _ in chosen],
             [int(service.place[i]) for i, _ in chosen], columns, api,
             [self.out.upper[c] for c in columns],
         )  # fmt: skip
+        # The start is complete, so that an engine has a plan from its first moment on.
+        top = float(block.rates[-1])
+        running = [min(c, top) for c, (i, t) in zip(capacity, chosen, strict=True) if now.get((i, t))]
+        for level, size in zip(levels, sorted({min(c, top) for c in capacity}), strict=False):
+            self._begin_at(level, float(bool(running) and size == max(running)))
+
+    def _begin_at(self, column: int, value: float) -> None:
+        while len(self.start) <= column:
+            self.start.append(math.nan)
+        self.start[column] = value
 
     def _purchases(self, options: set[int], soft: bool) -> None:
         import numpy as np
@@ -249,7 +259,14 @@ class Around:
             )
             terms = [(self.option_columns[o], -w) for o, w in free if t in self.fleet.options[o].slices]
             if soft:
-                terms.append((self._add(SLACK_COST * dearest, math.inf, False, math.nan), 1.0))
+                bought = self.state.bought
+                load = sum(
+                    w * bought[o]
+                    for o, w in zip(q.options, q.weights, strict=True)
+                    if t in self.fleet.options[o].slices
+                )
+                over = max(0.0, float(load - q.limit[t]))
+                terms.append((self._add(SLACK_COST * dearest, math.inf, False, over), 1.0))
                 self.out.row(terms, float(spent - q.limit[t]))
             else:
                 self.out.row(terms, float(min(spent, q.limit[t]) - q.limit[t]))

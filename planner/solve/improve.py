@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SLICE_GAP = 5e-4
 LEAST_S = 0.1
 NODES = 3000
+TRIES = 2
+"""How often slices that pass a quota are solved again while there is no plan."""
 MOST_S, MOST_BLOCKS, NEAR_ITEMS, IDLE = 15.0, 80, 5, 12
 """A neighbourhood of services: longest solve, most blocks, items per block and slice; fruitless ones until the end."""
 
@@ -140,9 +142,27 @@ class Improver:
         self.search.take(state)
         state = self.batches(state, (1 - share) * seconds, BATCH_ITEMS, soft)
         self.search.take(state)
+        for _ in range(TRIES):
+            broken = self._over(state)
+            if self.search.best is not None or not broken:
+                break
+            self.search.say(f"  quotas are passed in slices {broken}")
+            state = self.slices(state, broken, 0.3 * seconds, 2 * ITEMS, soft)
+            self.search.take(state)
         again = bought_again(self.fleet, self.pricing, state)
         self.search.take(again)
         self.search.say(f"slices: {self.search.value:.6g}, bound {self.search.bound:.6g}")
+
+    def _over(self, state: State) -> list[int]:
+        """Slices in which a state passes a quota."""
+        import numpy as np
+
+        running = self.fleet.window * state.bought[:, None]
+        found: set[int] = set()
+        for q in self.fleet.quotas:
+            load = (running[list(q.options)] * np.asarray(q.weights)[:, None]).sum(axis=0)
+            found.update(np.flatnonzero(load > np.asarray(q.limit) + 1e-6).tolist())
+        return sorted(found & set(self.of_slice))
 
     # -- improvement -------------------------------------------------------------------------------------------------
 
