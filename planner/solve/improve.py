@@ -137,10 +137,15 @@ class Improver:
 
         self.learn()
         soft = bool(self.fleet.quotas)
-        share = 0.85 if self.batch else 1.0
+        share = 1.0 - min(0.35, 0.05 * len(self.batch))
+        before = {b: state.columns[b] for b in self.batch if b in state.columns}
+        if self.search.best is None:
+            # Batch covers stand where it is cheapest, over any quota: slices first, batch work into what is left.
+            state = State({b: c for b, c in state.columns.items() if b not in before}, state.bought)
         state = self.slices(state, sorted(self.of_slice), share * seconds, ITEMS, soft)
         self.search.take(state)
         state = self.batches(state, (1 - share) * seconds, BATCH_ITEMS, soft)
+        state = State({**before, **state.columns}, state.bought)
         self.search.take(state)
         for _ in range(TRIES):
             broken = self._over(state)
