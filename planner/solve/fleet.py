@@ -286,7 +286,10 @@ class FleetSearch:
                 if len(self.fleet.options[o].slices) > 1:
                     whole[o] = round(float(bought[o]))
             heaviest: dict[int, tuple[float, Column]] = {}
-            for column, weight in zip(near.columns, weights, strict=True):
+            limited = {self.fleet.options[o].market for q in self.fleet.quotas for o in q.options}
+            for column, share in zip(near.columns, weights, strict=True):
+                # Shares keep quotas, whole covers may not: covers that touch none come first.
+                weight = float(share) - 2.0 * any(cell // self.fleet.slices in limited for cell in column.cells)
                 if column.block not in heaviest or weight > heaviest[column.block][0] + 1e-9:
                     heaviest[column.block] = (float(weight), column)
             if len(heaviest) < len(self.pricing.blocks):
