@@ -90,7 +90,8 @@ class ConfigReader:
             raise fault(BAD_VALUE, f"{self.name}: {keys[0]} must be a whole number, got {value!r}", keys[0])
         assert isinstance(value, int | float)
         if not minimum <= value < 1e12:
-            raise fault(BAD_VALUE, f"{self.name}: {keys[0]} must be at least {minimum}, got {value!r}", keys[0])
+            bound = f"at least {minimum}" if value < minimum else "less than 1e12"
+            raise fault(BAD_VALUE, f"{self.name}: {keys[0]} must be {bound}, got {value!r}", keys[0])
         return int(value)
 
     def positive(self, *keys: str, default: int | None = None) -> int:

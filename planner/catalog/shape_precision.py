@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.catalog.shape_config import UNSUPPORTED_VALUE, WRAPPED, fault
+from planner.catalog.shape_config import BAD_VALUE, UNSUPPORTED_VALUE, WRAPPED, fault
 
 METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "nvfp4": "fp4", "w4a16": "int4", "w8a8": "int8"}
 """Methods and algorithms that say the format by name."""
@@ -17,10 +17,15 @@ def native_precision(config: Mapping[str, object]) -> str:
 
     Where parts are quantised differently the narrowest counts: it is that of most weights (experts, feed-forward).
     DeepSeek-V4's 4-bit experts share a power-of-two scale per 32 weights, which is MXFP4.
-    Raises InputError C205 for a method that is not known.
+    Raises InputError C204 for a quantisation that is no mapping, C205 for a method that is not known.
     """
     inner = next((mapping_of(config[key]) for key in WRAPPED if isinstance(config.get(key), Mapping)), {})
     quantization = mapping_of(config.get("quantization_config")) or mapping_of(inner.get("quantization_config"))
+    for stated in (config, inner):
+        value = stated.get("quantization_config")
+        if value is not None and not isinstance(value, Mapping):
+            message = f"quantization_config must be a mapping, got {value!r}"
+            raise fault(BAD_VALUE, message, "quantization_config")
     if config.get("expert_dtype") == "fp4":
         return "fp4" if str(quantization.get("moe_quant_algo", "")).upper() == "NVFP4" else "mxfp4"
     if not quantization:

@@ -10,14 +10,13 @@ plan, over all pools, options and mixes of machines (`breakeven` has the closed 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.base import PurchaseOption
 from planner.explain.edits import scaled_demand
 from planner.explain.parallel import Workers
-from planner.explain.shape import api_shares, makeup, tokens_per_month, utilization
+from planner.explain.shape import api_share, makeup, tokens_per_month, utilization
 from planner.explain.types import Crossover, CurvePoint, VolumeCurve
 from planner.explain.whatif import Reply, Solution, WhatIf
 from planner.solve.programme import CompiledProgramme
@@ -78,7 +77,8 @@ def volume_curve(spec: Spec, workers: Workers, points: int) -> VolumeCurve:
 
     found = [b for b in workers.map(ask, [f for f in grid if abs(f - 1.0) > 1e-9]) if b is not None]
     rows = sorted((_point(b, tokens) for b in [*found, today]), key=lambda p: p.factor)
-    return VolumeCurve(points=tuple(rows), crossover=crossing, tokens_per_month_now=tokens)
+    stopped = workers.clock.left <= 0
+    return VolumeCurve(points=tuple(rows), crossover=crossing, tokens_per_month_now=tokens, stopped=stopped)
 
 
 def _crossover(spec: Spec, desk: WhatIf, api_usd_per_month: float, tokens: float) -> Crossover | None:
@@ -113,7 +113,6 @@ def _crossover(spec: Spec, desk: WhatIf, api_usd_per_month: float, tokens: float
 def _point(b: Bills, tokens: float) -> CurvePoint:
     machines: Solution | None = b.machines.solution
     best = b.best.solution
-    shares = [] if best is None else list(api_shares(best).values())
     return CurvePoint(
         factor=b.factor,
         tokens_per_month=b.factor * tokens,
@@ -122,5 +121,5 @@ def _point(b: Bills, tokens: float) -> CurvePoint:
         machines=None if machines is None else makeup(machines),
         utilization=None if machines is None else utilization(machines),
         best_usd_per_month=b.best.usd_per_month,
-        best_api_share=math.fsum(shares) / len(shares) if shares else None,
+        best_api_share=None if best is None else api_share(best),
     )

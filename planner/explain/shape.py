@@ -32,6 +32,15 @@ def api_shares(x: Solution) -> dict[str, float]:
     return shares
 
 
+def api_share(x: Solution) -> float:
+    """Share of all requests that APIs serve, over the whole month."""
+    demand = x.problem.demand
+    hours = [s.hours_per_month for s in demand.slices]
+    total = math.fsum(_volume(c.mean_req_per_s, hours) for s in demand.services for c in s.classes)
+    called = math.fsum(_volume(use.mean_req_per_s, hours) for use in x.check.cost.api)
+    return called / total if total > 0 else 0.0
+
+
 def _volume(rates: tuple[float, ...], hours: list[float]) -> float:
     return math.fsum(r * h for r, h in zip(rates, hours, strict=True))
 

@@ -220,6 +220,8 @@ class VolumeCurve(Frozen):
     """By volume."""
     crossover: Crossover | None
     """None: at no volume, or not found in time."""
+    stopped: bool = False
+    """The time ended: what is null may be there, it was not found in time."""
 
 
 class Explanation(Frozen):

@@ -119,11 +119,21 @@ def _context(x: Loads) -> Array:
 
 def room(c: Columns, x: Loads) -> Array:
     """Requests that seats and cache hold at once, at least one."""
-    context = _context(x)
-    held = c.kv_growing * context + c.kv_sliding * np.minimum(context, c.window) + c.kv_state
-    # `Columns` holds the cache of all stages; a rank keeps its stage's share
-    fit = np.where(x.pool > 0, x.pool / np.maximum(held / c.stages, 1.0), 1.0) * c.data_parallel
+    fit = np.where(x.pool > 0, x.pool / np.maximum(_held(c, _context(x)), 1.0), 1.0) * c.data_parallel
     result: Array = np.maximum(np.minimum(x.seats, fit), 1.0)
+    return result
+
+
+def too_long(c: Columns, x: Loads) -> NDArray[np.bool_]:
+    """Whether a request at its end is longer than the cache of a replica that serves nothing else."""
+    result: NDArray[np.bool_] = (x.pool > 0) & (_held(c, x.input + x.output) > x.pool)
+    return result
+
+
+def _held(c: Columns, context: Array) -> Array:
+    """Bytes that a request of so many tokens holds in a rank's cache."""
+    held = c.kv_growing * context + c.kv_sliding * np.minimum(context, c.window) + c.kv_state
+    result: Array = held / c.stages  # `Columns` holds the cache of all stages; a rank keeps its stage's share
     return result
 
 

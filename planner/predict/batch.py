@@ -13,7 +13,7 @@ import numpy as np
 from planner.performance import analytic
 from planner.performance.calibration import NOTHING_MEASURED, At, Calibration, Subject
 from planner.performance.parameters import PerformanceParameters
-from planner.performance.points import LoadKind, Loads, PointTimes, predict_points
+from planner.performance.points import LoadKind, Loads, PointTimes, predict_points, too_long
 from planner.performance.rates import resolve_rates, take_rates
 from planner.predict.silicon import SiliconTables, silicon_names
 from planner.predict.types import Configured, Prediction
@@ -97,7 +97,7 @@ def predict_many(
     for i in by_table:
         bands[i] = (silicon_names().band.low, silicon_names().band.high)
     ttft, tpot = (found.ttft_s * MS_PER_S).ravel().tolist(), (found.tpot_s * MS_PER_S).ravel().tolist()
-    over = found.overloaded.ravel().tolist()
+    over, long = found.overloaded.ravel().tolist(), too_long(columns, load).ravel().tolist()
     return [
         Prediction(
             output_tok_per_s=rate[i] * x.output_tokens,
@@ -105,7 +105,9 @@ def predict_many(
             req_per_s=rate[i],
             ttft_ms=None if math.isnan(ttft[i]) else ttft[i],
             tpot_ms=None if math.isnan(tpot[i]) else tpot[i],
-            provenance=(_by_table(places[k], silicon) if i in by_table else said[k]) + (OVERLOADED if over[i] else ""),
+            provenance=(_by_table(places[k], silicon) if i in by_table else said[k])
+            + (OVERLOADED if over[i] else "")
+            + (TOO_LONG if long[i] else ""),
             error_band=bands[i],
         )
         for i, (k, x) in enumerate(zip(which, loads, strict=True))
@@ -113,6 +115,7 @@ def predict_many(
 
 
 OVERLOADED = "; the rate is more than it takes: rates are at full load"
+TOO_LONG = "; one request is longer than the cache: it would not run, times are as if it did"
 
 
 def _of(places: Sequence[Configured], rows: NDArray[np.intp], value: Callable[[Configured], float]) -> Array:

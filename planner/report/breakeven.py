@@ -42,9 +42,11 @@ def curve_text(curve: VolumeCurve, format_: str, width: int = WIDTH, colour: boo
 def verdict_lines(curve: VolumeCurve) -> list[str]:
     """Where machines first cost no more than the API, how busy they are there, and what holds today."""
     today = min(curve.points, key=lambda p: abs(p.factor - 1.0))
-    lines = [_today(today)]
+    lines = [_today(today, curve.stopped)]
     c = curve.crossover
     if c is None:
+        if curve.stopped:
+            return [*lines, "the time ended before a crossover was found; give a longer --time-limit"]
         if today.all_api_usd_per_month is None:
             return [*lines, "no API serves all of the demand: there is nothing to compare"]
         if today.machines_usd_per_month is None:
@@ -66,12 +68,18 @@ def verdict_lines(curve: VolumeCurve) -> list[str]:
     return lines
 
 
-def _today(p: CurvePoint) -> str:
-    api = "no API serves all" if p.all_api_usd_per_month is None else f"all by API {usd(p.all_api_usd_per_month)}"
-    own = "machines cannot" if p.machines_usd_per_month is None else f"machines only {usd(p.machines_usd_per_month)}"
-    best = "" if p.best_usd_per_month is None else f", best of both {usd(p.best_usd_per_month)}"
+def _today(p: CurvePoint, stopped: bool) -> str:
+    """Today's bills, the last one with its unit; what is missing was not found in time, or cannot be."""
+    no_api, no_machines = ("all by API: not found in time", "machines only: not found in time") if stopped else (
+        "no API serves all", "machines cannot")  # fmt: skip
+    bills = (("all by API", p.all_api_usd_per_month, no_api), ("machines only", p.machines_usd_per_month, no_machines),
+             ("best of both", p.best_usd_per_month, ""))  # fmt: skip
+    words = [none if cost is None else f"{name} {usd(cost)}" for name, cost, none in bills]
+    known = [i for i, (_, cost, _) in enumerate(bills) if cost is not None]
+    if known:
+        words[known[-1]] += " USD/month"
     share = "" if p.best_api_share is None else f" ({percent(p.best_api_share)} of requests by API)"
-    return f"today, {_millions(p.tokens_per_month)} tokens/month: {api}, {own}{best} USD/month{share}"
+    return f"today, {_millions(p.tokens_per_month)} tokens/month: {', '.join(w for w in words if w)}{share}"
 
 
 def _sides(p: CurvePoint) -> str:

@@ -13,11 +13,13 @@ COLUMNS = (
     "rank", "title", "plan_usd_per_month", "gap", "kind", "what", "service", "model", "precision", "engine", "pool",
     "option", "accelerator", "count_min", "count_max", "mean_req_per_s", "peak_req_per_s", "usd_per_month",
     "usd_per_hour", "country", "operator_jurisdiction", "confidence", "ttft_p95_ms", "tpot_p95_ms",
+    "start_date", "end_date", "tentative",
 )  # fmt: skip
 """Columns of a flat row; blank where a column does not apply to the kind (purchase, deployment, api).
 
 `confidence` is that of the price (`list`, `derived`, `assumed`, `seed`), of a deployment that of its speed (`measured`,
-`silicon`, `analytic`)."""
+`silicon`, `analytic`). A commitment has its term, and is `tentative` (1)
+where it begins later."""
 
 Cell = str | int | float | None
 
@@ -51,6 +53,7 @@ def _lines(plan: PlanView, hours: Mapping[str, float]) -> Iterable[dict[str, Cel
             "accelerator": p.accelerator, "count_min": min(counts), "count_max": max(counts),
             "usd_per_month": p.usd_per_month, "usd_per_hour": p.usd_per_hour, "country": p.country,
             "operator_jurisdiction": p.operator_jurisdiction, "confidence": p.confidence,
+            "start_date": p.start_date, "end_date": p.end_date, "tentative": int(p.tentative),
         }  # fmt: skip
     for d in plan.deployments:
         counts = d.replicas_by_slice.values()

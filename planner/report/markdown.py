@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planner.report.detail import cost_lines, explanation_sections, spot_notes
+from planner.report.detail import cost_lines, decisions, explanation_sections, machine, spot_notes
 from planner.report.flat import mean_rate
 from planner.report.numbers import percent, quantity, usd
 from planner.report.table import conflict_lines, differences, spot_capacity_notes, stamp
 from planner.report.types import PlanView, Result
-from planner.report.words import changes, headline_parts, parallelism, place, pool_of, slice_names, span, versus
+from planner.report.words import (
+    changes,
+    headline_parts,
+    parallelism,
+    place,
+    quarters_of,
+    running,
+    slice_names,
+    span,
+    versus,
+)
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
@@ -76,16 +86,18 @@ def _plan(plan: PlanView, result: Result) -> list[str]:
     """What the plan buys, deploys and calls, when, and what it costs."""
     blocks = []
     if plan.purchases:
+        several = quarters_of(plan.purchases) > 1
         columns = ("count>", "machine", "each", "how", "country", "operator", "USD/h>", "USD/month>", "price")
         blocks += ["### Buy", _table(columns, [
             (
-                span(p.instances_by_slice.values()), pool_of(p.offer),
+                span(running(p)), machine(p, several).replace("\n", ", "),
                 f"{p.accelerators_per_instance} × {p.accelerator}", p.purchase_option, p.country or "?",
                 p.operator_jurisdiction or "?", "–" if p.usd_per_hour is None else usd(p.usd_per_hour),
                 usd(p.usd_per_month), f"{p.confidence}, {p.as_of}",
             )
             for p in plan.purchases
         ]), _bullets(spot_notes(plan.purchases))]  # fmt: skip
+        blocks += _titled("### Decide", decisions(plan))
     if plan.deployments:
         columns = ("count>", "model", "precision", "engine", "accelerator", "place", "TTFT p95 ms>", "TPOT p95 ms>",
                    "speed")  # fmt: skip

@@ -37,7 +37,8 @@ def find_lines(plan: PlanView, wanted: str) -> list[Line]:
     if wanted.strip().isdigit():
         number = int(wanted)
         return lines[number - 1 : number] if number >= 1 else []
-    return [line for line in lines if wanted.strip().lower() in _names(line)]
+    word = wanted.strip().lower()
+    return [line for line in lines if word and word in _names(line)]
 
 
 def line_names(plan: PlanView) -> tuple[str, ...]:

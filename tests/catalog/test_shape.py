@@ -241,6 +241,7 @@ def test_a_catalog_row_carries_the_configs_own_precision_and_context() -> None:
         ({**LLAMA, "hidden_size": float("inf")}, ("C204", "hidden_size")),
         ({**LLAMA, "hidden_size": True}, ("C204", "hidden_size")),
         ({**LLAMA, "num_hidden_layers": 10**9}, ("C204", "num_hidden_layers")),
+        ({**LLAMA, "hidden_size": 1e300}, ("C204", "hidden_size")),
         ({**LLAMA, "num_key_value_heads": 5}, ("C204", "num_key_value_heads")),
         ({**LLAMA, "mlp_bias": "yes"}, ("C204", "mlp_bias")),
         ({**LLAMA, "model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 8},
@@ -259,9 +260,13 @@ def test_faults_name_the_field(config: dict[str, object], expected: tuple[str, s
     assert code_and_field(config) == expected
 
 
-def test_an_unknown_quantisation_is_refused_but_does_not_hide_the_shape() -> None:
-    config = {**LLAMA, "quantization_config": {"quant_method": "telepathy"}}
-    with pytest.raises(InputError, match="C205"):
+@pytest.mark.parametrize(
+    ("quantization", "code"),
+    [({"quant_method": "telepathy"}, "C205"), ("gptq", "C204"), ([{"quant_method": "fp8"}], "C204"), (4, "C204")],
+)
+def test_an_unknown_quantisation_is_refused_but_does_not_hide_the_shape(quantization: object, code: str) -> None:
+    config = {**LLAMA, "quantization_config": quantization}
+    with pytest.raises(InputError, match=code):
         native_precision(config)
     found = describe_config(config)
     assert found["native_precision"] is None

@@ -18,3 +18,5 @@ def test_curve_as_json_on_standard_output(planner) -> None:
 def test_nothing_priced_in_time_exits_4(planner) -> None:
     ran = planner("breakeven", str(PROBLEMS / "scenarios" / "s05-startup.yaml"), "--time-limit", "0.001")
     assert ran.code == 4
+    assert "not found in time" in ran.out
+    assert "nothing to compare" not in ran.out and "cannot" not in ran.out

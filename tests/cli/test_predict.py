@@ -75,6 +75,16 @@ def test_a_broken_table_leaves_the_target_alone(planner, tmp_path: Path) -> None
     assert "P103" in ran.err and f"{source}:1" in ran.err
 
 
+def test_a_request_longer_than_the_cache_is_said(planner) -> None:
+    """A 24 GB card with 8B in 16 bit has room for some ten thousand tokens."""
+    place = ("--model", "llama-3.1-8b", "--accelerator", "L4", "--precision", "bf16", "--output-tokens", "100")
+    short = planner("predict", *place, "--input-tokens", "1000", "--concurrency", "1")
+    long = planner("predict", *place, "--input-tokens", "100000", "--concurrency", "1")
+    assert (short.code, long.code) == (0, 0)
+    assert "longer than the cache" in long.out.replace("\n", " ")
+    assert "longer than the cache" not in short.out.replace("\n", " ")
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -84,6 +94,7 @@ def test_a_broken_table_leaves_the_target_alone(planner, tmp_path: Path) -> None
         ((*POINT[:1], "nothing", *POINT[2:]), "P105"),
         ((*POINT[:-1], "nan"), "output-tokens"),
         (("--csv", "no-such-file.csv"), "P101"),
+        (("--csv", "no-such-file.csv", "--format", "json"), "leave out --format json"),
         ((*POINT, "--calibration", "no-such-file.yaml"), "B101"),
     ],
 )

@@ -48,7 +48,7 @@ def test_lines_in_words_fit_the_width(planner, solved: Path) -> None:
     assert all(len(line) <= 100 for line in ran.out.splitlines())
 
 
-@pytest.mark.parametrize("word", ["9", "0", "gaudi"])
+@pytest.mark.parametrize("word", ["9", "0", "gaudi", "", " "])
 def test_line_that_is_not_there_is_an_error_with_what_there_is(planner, solved: Path, word: str) -> None:
     ran = planner("explain", str(solved), "--why", word)
     assert ran.code == 2

@@ -93,3 +93,29 @@ def test_table_chart_csv_and_json_say_the_same(read: Read, child: SolverChild) -
     chart = chart_lines(curve.points, 60)
     assert all(len(line) <= 100 for line in chart)
     assert sum(line.count("a") for line in chart[1:-2]) + sum(line.count("*") for line in chart[1:-2]) >= 5
+
+
+def test_share_by_api_is_of_all_requests_not_of_services(read: Read, child: SolverChild) -> None:
+    """Nine in ten requests are of the service that must call an API; the other one may not."""
+    kinds = {"often": ("api", 0.9), "seldom": ("on_demand", 0.1)}
+    spec = {
+        "schema_version": 1, "name": "shares",
+        "workloads": [
+            {"name": name, "model": "llama-3.1-8b-instruct", "precisions": ["fp8"], "api_equivalents": ["m"],
+             "traffic": {"mean_req_per_s": rate, "input_tokens": 1000, "output_tokens": 100},
+             "purchase": {"options": [option]}}
+            for name, (option, rate) in kinds.items()
+        ],
+        "catalog": {"overlays": [{
+            "replace": ["offers", "apis"],
+            "offers": [{"provider": "a", "region": "r", "country": "US", "operator_jurisdiction": "US",
+                        "accelerator": "H100-SXM", "accelerators": 1, "prices": {"on_demand": 1.0}}],
+            "apis": [{"provider": "api", "model": "m", "countries": ["US"], "operator_jurisdiction": "US",
+                      "input_usd_per_mtok": 1, "output_usd_per_mtok": 1}],
+        }]},
+    }  # fmt: skip
+    loaded = read(spec)
+    with Workers(loaded.catalog, child, Clock(60.0), count=1) as workers:
+        curve = volume_curve(loaded.spec, workers, 2)
+    assert [p.best_api_share for p in curve.points] == pytest.approx([0.9] * len(curve.points))
+    assert not curve.stopped

@@ -59,3 +59,23 @@ def test_csv_says_price_place_confidence_and_latency() -> None:
     )  # fmt: skip
     assert (deployed["ttft_p95_ms"], deployed["tpot_p95_ms"], deployed["confidence"]) == ("812.3", "41.7", "analytic")
     assert (called["country"], called["operator_jurisdiction"], called["confidence"]) == ("FR", "FR", "list")
+
+
+def test_commitments_of_several_quarters_say_when_they_begin() -> None:
+    result = build_result(sample.answer())
+    plan = result.plans[0]
+    term = next(p for p in plan.purchases if p.purchase_option.startswith("reserved"))
+    counts = {"q1.s1": 0, "q2.s1": 1}
+    now = term.model_copy(update={"start_date": "2027-01-01", "end_date": "2028-01-01"})
+    later = term.model_copy(
+        update={"start_quarter": 2, "start_date": "2027-04-01", "end_date": "2028-04-01", "tentative": True,
+                "instances_by_slice": counts}
+    )  # fmt: skip
+    result = result.model_copy(update={"plans": (plan.model_copy(update={"purchases": (now, later)}),)})
+    page = result_text(result, "markdown")
+    assert "### Decide" in page and "- 2027-04-01: expected 1 ×" in page
+    assert ", from quarter 2, tentative |" in page
+    rows = [r for r in csv.DictReader(io.StringIO(result_text(result, "csv"))) if r["kind"] == "purchase"]
+    assert [(r["start_date"], r["end_date"], r["tentative"]) for r in rows] == [
+        ("2027-01-01", "2028-01-01", "0"), ("2027-04-01", "2028-04-01", "1")
+    ]  # fmt: skip

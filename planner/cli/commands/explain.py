@@ -152,8 +152,9 @@ def _read_result(source: str) -> Result | None:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(p) for p in first["loc"])
+        place += ": " if place else ""
         raise InputError(
-            [Fault("U107", f"not a result of this version of planner: {place}: {first['msg']}", path=source,
+            [Fault("U107", f"not a result of this version of planner: {place}{first['msg']}", path=source,
                    help="make it anew with: planner solve SPEC --format json -o result.json")]
         ) from error  # fmt: skip
 

@@ -147,6 +147,8 @@ def predict(
     given = [k for k, v in asked.items() if v is not None]
     if csv_file is not None and given:
         raise click.UsageError(f"--csv takes its points from the file: leave out --{given[0].replace('_', '-')}")
+    if csv_file is not None and format_ != "table":
+        raise click.UsageError(f"--csv writes CSV: leave out --format {format_}")
     missing = [] if csv_file is not None else [n for n in NEEDED if asked[n] is None]
     if missing:
         words = ", ".join(f"--{n.replace('_', '-')}" for n in missing)
