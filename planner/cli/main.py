@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "solve": "Rank verified purchase plans for a spec.",
     "check": "Check a spec and say what it asks for, without solving.",
     "explain": "Explain a plan, or why something was not chosen.",
+    "report": "Write the page for a review: one HTML file that loads nothing, or Markdown.",
     "predict": "Predict throughput, TTFT and TPOT of a configuration at a load.",
     "fit": "Say whether a model fits, what it holds, what limits it and what to change.",
     "breakeven": "API against machines over volume: a curve, a table, and where they cross.",

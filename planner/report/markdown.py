@@ -6,8 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from planner.report.detail import cost_lines, decisions, explanation_sections, machine, spot_notes
 from planner.report.flat import mean_rate
-from planner.report.numbers import percent, quantity, usd
-from planner.report.table import conflict_lines, differences, spot_capacity_notes, stamp
+from planner.report.numbers import quantity, usd
+from planner.report.table import (
+    baseline_rows,
+    conflict_lines,
+    differences,
+    ranking_rows,
+    spot_capacity_notes,
+    stamp,
+)
 from planner.report.types import PlanView, Result
 from planner.report.words import (
     changes,
@@ -18,7 +25,6 @@ from planner.report.words import (
     running,
     slice_names,
     span,
-    versus,
 )
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
@@ -31,7 +37,7 @@ def result_markdown(result: Result, explain: bool = True) -> str:
     if result.plans:
         best = result.plans[0]
         blocks += ["## Ranked plans", _ranking(result)]
-        blocks += [_bullets([*spot_capacity_notes(result), *result.notes])]
+        blocks += [bullets([*spot_capacity_notes(result), *result.notes])]
         blocks += _titled("### What the others buy", differences(result))
         blocks += [f"## {escape(best.title)}", *_plan(best, result)]
         if explain:
@@ -52,34 +58,26 @@ def escape(text: str) -> str:
 
 
 def _titled(title: str, lines: Sequence[str]) -> list[str]:
-    return [title, _bullets(lines)] if lines else []
+    return [title, bullets(lines)] if lines else []
 
 
-def _bullets(lines: Iterable[str]) -> str:
+def bullets(lines: Iterable[str]) -> str:
+    """A list, a line each, escaped."""
     return "\n".join(f"- {escape(line)}" for line in lines)
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; a column whose head ends with `>` is set right."""
-    heads = [c.removesuffix(">") for c in columns]
+    heads = [escape(c.removesuffix(">")) for c in columns]
     rules = ["---:" if c.endswith(">") else "---" for c in columns]
     lines = [heads, rules, *([escape(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _ranking(result: Result) -> str:
-    best = result.plans[0].cost.total_usd_per_month
     columns = ("rank>", "plan", "USD/month>", "vs best>", "gap>", "committed USD>", "spot capacity>", "API USD/month>",
                "head-room>")  # fmt: skip
-    return _table(columns, [
-        (
-            str(p.rank), p.title, usd(p.cost.total_usd_per_month),
-            "tie" if p.tie else versus(p.cost.total_usd_per_month, best), percent(p.gap), usd(p.axes.committed_usd),
-            percent(p.axes.spot_share), usd(p.axes.api_usd_per_month),
-            "any" if p.axes.headroom is None else f"{p.axes.headroom:.2f}×",
-        )
-        for p in result.plans
-    ])  # fmt: skip
+    return table(columns, ranking_rows(result))
 
 
 def _plan(plan: PlanView, result: Result) -> list[str]:
@@ -88,7 +86,7 @@ def _plan(plan: PlanView, result: Result) -> list[str]:
     if plan.purchases:
         several = quarters_of(plan.purchases) > 1
         columns = ("count>", "machine", "each", "how", "country", "operator", "USD/h>", "USD/month>", "price")
-        blocks += ["### Buy", _table(columns, [
+        blocks += ["### Buy", table(columns, [
             (
                 span(running(p)), machine(p, several).replace("\n", ", "),
                 f"{p.accelerators_per_instance} × {p.accelerator}", p.purchase_option, p.country or "?",
@@ -96,12 +94,12 @@ def _plan(plan: PlanView, result: Result) -> list[str]:
                 usd(p.usd_per_month), f"{p.confidence}, {p.as_of}",
             )
             for p in plan.purchases
-        ]), _bullets(spot_notes(plan.purchases))]  # fmt: skip
+        ]), bullets(spot_notes(plan.purchases))]  # fmt: skip
         blocks += _titled("### Decide", decisions(plan))
     if plan.deployments:
         columns = ("count>", "model", "precision", "engine", "accelerator", "place", "TTFT p95 ms>", "TPOT p95 ms>",
                    "speed")  # fmt: skip
-        blocks += ["### Deploy", _table(columns, [
+        blocks += ["### Deploy", table(columns, [
             (
                 span(d.replicas_by_slice.values()), d.model, d.precision, f"{d.engine} {parallelism(d)}",
                 d.accelerator + (" spot" if d.spot else ""), place(plan, d.pool),
@@ -113,7 +111,7 @@ def _plan(plan: PlanView, result: Result) -> list[str]:
     if plan.api:
         hours = {s.id: s.hours_per_month for s in result.slices}
         heads = ("API", "workload", "mean req/s>", "peak req/s>", "USD/month>", "price")
-        blocks += ["### Call", _table(heads, [
+        blocks += ["### Call", table(heads, [
             (
                 a.api, a.workload, quantity(mean_rate(a.mean_req_per_s_by_slice, hours)),
                 quantity(max(a.peak_req_per_s_by_slice.values(), default=0.0)), usd(a.usd_per_month),
@@ -129,11 +127,4 @@ def _whole(value: float | None) -> str:
 
 
 def _baselines(result: Result) -> str:
-    best = result.plans[0].cost.total_usd_per_month if result.plans else 0.0
-    return _table(("what", "USD/month>", "vs best>", "fails"), [
-        (
-            row.name.replace("_", " "), "–" if row.cost is None else usd(row.cost),
-            "–" if row.cost is None or not result.plans else versus(row.cost, best), "; ".join(row.failures) or "–",
-        )
-        for row in result.baselines
-    ])  # fmt: skip
+    return table(("what", "USD/month>", "vs best>", "fails"), baseline_rows(result.baselines, result.plans))

@@ -86,6 +86,7 @@ def build_result(answer: Answer) -> Result:
         status=answer.status,
         deterministic=answer.deterministic,
         provenance=answer.provenance,
+        starts_on=first_day(answer.spec, answer.catalog),
         policy=_policy(answer),
         slices=tuple(
             SliceView(id=s.id, quarter=s.quarter, label=s.label, hours_per_month=s.hours_per_month, order=s.order)

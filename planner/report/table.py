@@ -57,15 +57,23 @@ def ranking(result: Result) -> FittedTable:
         "Ranked plans", "rank>", "plan~", "USD/month>", "vs best>", "gap>4", "committed\nUSD>1", "spot\ncapacity>2",
         "API\nUSD/month>3", "head-\nroom>5",
     )  # fmt: skip
-    best = result.plans[0].cost.total_usd_per_month
-    for p in result.plans:
-        total = p.cost.total_usd_per_month
-        table.add_row(
-            str(p.rank), p.title, usd(total), "tie" if p.tie else versus(total, best),
-            percent(p.gap), usd(p.axes.committed_usd), percent(p.axes.spot_share), usd(p.axes.api_usd_per_month),
-            "any" if p.axes.headroom is None else f"{p.axes.headroom:.2f}×",
-        )  # fmt: skip
+    for row in ranking_rows(result):
+        table.add_row(*row)
     return table
+
+
+def ranking_rows(result: Result) -> list[tuple[str, ...]]:
+    """Of every plan: rank, title, USD/month, vs best, gap, committed USD, spot capacity, API USD/month, head-room."""
+    best = result.plans[0].cost.total_usd_per_month if result.plans else 0.0
+    return [
+        (
+            str(p.rank), p.title, usd(p.cost.total_usd_per_month),
+            "tie" if p.tie else versus(p.cost.total_usd_per_month, best), percent(p.gap), usd(p.axes.committed_usd),
+            percent(p.axes.spot_share), usd(p.axes.api_usd_per_month),
+            "any" if p.axes.headroom is None else f"{p.axes.headroom:.2f}×",
+        )
+        for p in result.plans
+    ]  # fmt: skip
 
 
 def spot_capacity_notes(result: Result) -> list[str]:
@@ -94,12 +102,21 @@ def differences(result: Result) -> list[str]:
 def baselines(rows: Iterable[BaselineView], plans: tuple[PlanView, ...]) -> FittedTable:
     """What the obvious alternatives cost, and which promises they break."""
     table = table_of("Baselines", "what<", "USD/month>", "vs best>1", "fails~")
-    best = plans[0].cost.total_usd_per_month if plans else 0.0
-    for row in rows:
-        cost = "–" if row.cost is None else usd(row.cost)
-        ratio = "–" if row.cost is None or not plans else versus(row.cost, best)
-        table.add_row(row.name.replace("_", " "), cost, ratio, "; ".join(row.failures) or "–")
+    for row in baseline_rows(rows, plans):
+        table.add_row(*row)
     return table
+
+
+def baseline_rows(rows: Iterable[BaselineView], plans: tuple[PlanView, ...]) -> list[tuple[str, ...]]:
+    """Of every baseline: what, USD/month, vs best, fails."""
+    best = plans[0].cost.total_usd_per_month if plans else 0.0
+    return [
+        (
+            row.name.replace("_", " "), "–" if row.cost is None else usd(row.cost),
+            "–" if row.cost is None or not plans else versus(row.cost, best), "; ".join(row.failures) or "–",
+        )
+        for row in rows
+    ]  # fmt: skip
 
 
 def refusals(result: Result, most: int = MOST_GROUPS) -> RenderableType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
@@ -276,6 +277,8 @@ class Result(Frozen):
     status: Literal["planned", "infeasible", "undecided"]
     deterministic: bool
     provenance: ProvenanceStamp
+    starts_on: date | None = None
+    """First day of the horizon; null in results of older versions."""
     policy: PolicyView = PolicyView()
     slices: tuple[SliceView, ...]
     scenarios: tuple[str, ...] = ()

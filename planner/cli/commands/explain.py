@@ -143,20 +143,10 @@ def _read_result(source: str) -> Result | None:
         return None
     if not text.lstrip().startswith("{") or '"provenance"' not in text:
         return None
-    from pydantic import ValidationError
-
+    from planner.cli.results import parse
     from planner.report.types import Result
 
-    try:
-        return Result.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(p) for p in first["loc"])
-        place += ": " if place else ""
-        raise InputError(
-            [Fault("U107", f"not a result of this version of planner: {place}{first['msg']}", path=source,
-                   help="make it anew with: planner solve SPEC --format json -o result.json")]
-        ) from error  # fmt: skip
+    return parse(text, source, Result)
 
 
 def _solve(source: str, catalog: str | None, time_limit: float | None) -> Result:
