@@ -295,7 +295,7 @@ def place_figures(plan: PlanView) -> tuple[Block, ...]:
     caption = (
         "USD/month of the first plan by the country in which data are processed and the law that the operator is under."
     )
-    table = Table("Where data and operators are", heads, cells)
+    table = Table("USD/month of the first plan by country, law and provider", heads, cells)
     return (
         Figure(
             "countries", "places", "Countries and laws", caption, rows, table, "operator under the law of", "data in"
