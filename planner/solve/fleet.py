@@ -18,6 +18,7 @@ from planner.errors import SolverError
 from planner.formulation.fleet import Fleet, FleetPlan, uncovered
 from planner.solve.around import Around, State, promising
 from planner.solve.crew import Crew
+from planner.solve.first import Room, built, first_states, fitted, simple_prices
 from planner.solve.master import Master, Relaxed
 from planner.solve.pricing import Column, Prices, Pricing
 from planner.solve.relaxed import first_prices
@@ -37,11 +38,17 @@ CLOSE = 2e-4
 """Prices are good enough when no cover known can raise the bound by more than this share."""
 COARSE, FINE = 4_000, 30_000
 """Cells of the capacity grid while prices are sought, and for the bound that is kept."""
-PRICE_SHARE, COMMIT_SHARE, SLICE_SHARE = 0.35, 0.15, 0.35
+PRICE_SHARE, COMMIT_SHARE, SLICE_SHARE = 0.4, 0.15, 0.35
 """Shares of the time that is left, in this order."""
 ROUNDS = 200
-HARD_GAP, HARD_S = 2e-3, 2.0
-"""Relative gap and least time of blocks that an engine prices, for the bound that is kept."""
+LP_SHARE = 0.5
+"""Most of the time for prices that the first linear programme may take."""
+LP_BLOCKS = 400
+"""With more blocks it is left out: plain prices are nearly as good and take no time."""
+HARD_GAP, HARD_S, FINAL_SHARE = 2e-3, 3.0, 0.2
+"""Blocks that an engine prices, for the bound that is kept: gap, longest time of one, share of the time left."""
+HARD_ROUNDS, HARD_SHARE = 8, 0.02
+"""While prices are sought each such block is asked anew once in so many rounds; share of the time for one round."""
 SMALL = 1500
 """So many items and options are solved as one programme."""
 ITEMS, BATCH_ITEMS = 12, 6
@@ -168,22 +175,51 @@ class FleetSearch:
 
     # -- prices ------------------------------------------------------------------------------------------------------
 
+    def first(self, prices: Prices) -> None:
+        """A plan at once from covers at these prices."""
+        for state in first_states(self.pricing, prices, COARSE):
+            self.take(state)
+        self.say(f"first plan: {self.value:.6g}")
+
+    def _start(self, plain: Prices, seconds: float) -> Prices:
+        """Plain prices, or those of the linear programme where that is quick and they are better."""
+        if len(self.pricing.blocks) > LP_BLOCKS:
+            return plain
+        found = first_prices(self.master, self.crew, LP_ENGINE, seconds)
+        if found is None:
+            return plain
+        values = [self.pricing.judge(p, COARSE, asked=())[0] for p in (plain, found)]
+        self.say(f"plain prices: {values[0]:.6g}, of the linear programme: {values[1]:.6g}")
+        return found if values[1] > values[0] else plain
+
     def _prices(self) -> bool:
         """Column generation inside a box around the best prices; False where nothing can cover a block."""
         import numpy as np
 
+        plain = simple_prices(self.fleet)
+        self.first(plain)
         budget = PRICE_SHARE * self.left
         end = time.monotonic() + budget
-        start = first_prices(self.master, self.crew, LP_ENGINE, budget)
-        fleet, width = self.fleet, BOX
+        fleet, pricing, width = self.fleet, self.pricing, BOX
+        self.prices = self._start(plain, LP_SHARE * budget)
         hourly = np.where(np.isfinite(fleet.hourly), fleet.hourly, 0.0)
-        self.prices = start or Prices(hourly, np.zeros((len(fleet.quotas), fleet.slices)))
-        value, best, columns = self.pricing.judge(self.prices, COARSE)
-        if math.isinf(value):
+        room = Room(fleet)
+        for b in pricing.hard:
+            column = built(pricing, self.prices, b, room)
+            if column is not None:
+                pricing.known.setdefault(b, []).append(column)
+                self.master.add([column])
+        unknown = [b for b in pricing.hard if b not in pricing.known]
+        few = max(2 * self.crew.size, math.ceil(len(pricing.hard) / HARD_ROUNDS))
+        pricing.hard_s = min(1.0, max(0.2, HARD_SHARE * budget * self.crew.size / few))
+        value, best, columns = pricing.judge(self.prices, COARSE, asked=unknown)
+        if value == math.inf:
             self.bound = value
             return False
+        simple = pricing.simple_part
         self.master.add(columns)
         self.raise_bound(value)
+        self.first(self.prices)
         self.say(f"first prices: bound {value:.6g}")
         history: list[float] = []
         for number in range(ROUNDS):
@@ -198,25 +234,26 @@ class FleetSearch:
             if answer is None:
                 break
             most, prices = answer.objective, answer.prices
-            value, guess, columns = self.pricing.judge(prices, COARSE, best)
+            turn = [pricing.hard[(number * few + k) % len(pricing.hard)] for k in range(min(few, len(pricing.hard)))]
+            value, guess, columns = pricing.judge(prices, COARSE, asked=sorted({*turn, *unknown}))
             new = self.master.add(columns)
             self.raise_bound(value)
+            # New covers of hard blocks may show that the best prices are not as good as they looked.
+            best = simple + pricing.hard_guess(self.prices)
             if guess > best:
-                best = guess
+                best, simple = guess, pricing.simple_part
                 self.prices = prices
                 width *= GROW
             else:
                 width = max(width * SHRINK, LEAST_BOX)
             self.say(f"prices {number}: box {width:.4f}, at most {most:.6g}, about {best:.6g}, {new} new covers")
             history.append(best)
-            stalled = len(history) > STALL and history[-1] - history[-1 - STALL] <= STALLED * abs(self.bound)
+            stalled = len(history) > STALL and history[-1] - history[-1 - STALL] <= STALLED * abs(best)
             if most - best <= CLOSE * abs(most) or (stalled and most - best <= 10 * STALLED * abs(most)):
                 break
-        self.pricing.hard_gap, self.pricing.hard_s = (
-            HARD_GAP,
-            max(HARD_S, 0.1 * self.left / max(1, len(self.pricing.hard))),
-        )
-        value, columns = self.pricing.price(self.prices, FINE)
+        pricing.hard_gap = HARD_GAP
+        pricing.hard_s = min(HARD_S, max(0.2, FINAL_SHARE * self.left * self.crew.size / max(1, len(pricing.hard))))
+        value, columns = pricing.price(self.prices, FINE)
         self.master.add(columns)
         self.raise_bound(value)
         self.say(f"bound {self.bound:.6g}")
@@ -230,8 +267,9 @@ class FleetSearch:
 
         states = self.commitments()
         improver = Improver(self)
-        for state in states[:1]:
-            improver.everything(state, SLICE_SHARE * self.left)
+        start = states[0] if states else self.best
+        if start is not None:
+            improver.everything(start, SLICE_SHARE * self.left)
         improver.improve()
 
     def commitments(self) -> list[State]:
@@ -286,15 +324,16 @@ class FleetSearch:
                 if len(self.fleet.options[o].slices) > 1:
                     whole[o] = round(float(bought[o]))
             heaviest: dict[int, tuple[float, Column]] = {}
-            limited = {self.fleet.options[o].market for q in self.fleet.quotas for o in q.options}
             for column, share in zip(near.columns, weights, strict=True):
-                # Shares keep quotas, whole covers may not: covers that touch none come first.
-                weight = float(share) - 2.0 * any(cell // self.fleet.slices in limited for cell in column.cells)
+                weight = float(share)
                 if column.block not in heaviest or weight > heaviest[column.block][0] + 1e-9:
                     heaviest[column.block] = (float(weight), column)
-            if len(heaviest) < len(self.pricing.blocks):
+            chosen = fitted(self.pricing, self.prices, {b: c for b, (_, c) in heaviest.items()}, near.columns, whole)
+            if self.best is not None:
+                chosen = {**self.best.columns, **chosen}
+            if len(chosen) < len(self.pricing.blocks):
                 continue
-            state = topped_up(self.fleet, self.pricing, State({b: c for b, (_, c) in heaviest.items()}, whole))
+            state = topped_up(self.fleet, self.pricing, State(chosen, whole))
             self.take(state)
             self.take(bought_again(self.fleet, self.pricing, state))
             self.say(

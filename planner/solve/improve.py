@@ -136,10 +136,11 @@ class Improver:
         from planner.solve.fleet import BATCH_ITEMS, ITEMS, bought_again
 
         self.learn()
-        soft = bool(self.fleet.quotas)
         share = 1.0 - min(0.35, 0.05 * len(self.batch))
         before = {b: state.columns[b] for b in self.batch if b in state.columns}
-        if self.search.best is None:
+        broken = self._over(state)
+        soft = bool(broken)
+        if broken and before:
             # Batch covers stand where it is cheapest, over any quota: slices first, batch work into what is left.
             state = State({b: c for b, c in state.columns.items() if b not in before}, state.bought)
         state = self.slices(state, sorted(self.of_slice), share * seconds, ITEMS, soft)

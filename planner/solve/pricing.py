@@ -106,6 +106,8 @@ class Pricing:
     hard_gap: float = 1e-2
     hard_s: float = 1.0
     """Where an engine prices a block: relative gap and longest time."""
+    simple_part: float = 0.0
+    """The bound at the prices judged last, without hard blocks."""
     known: dict[int, list[Column]] = field(default_factory=dict)
     """Covers of hard blocks: what they cost at other prices is seldom more than what an engine would find."""
 
@@ -214,37 +216,48 @@ class Pricing:
         return min(costs, default=-math.inf)
 
     def judge(
-        self, prices: Prices, cells: int | None = None, least: float = -math.inf
+        self, prices: Prices, cells: int | None = None, least: float = -math.inf, asked: Sequence[int] | None = None
     ) -> tuple[float, float, list[Column]]:
         """(the bound, a guess of it, the covers found).
 
-        The guess takes hard blocks at the cheapest cover known. Where it is below `least` already, no engine is asked
-        and the bound is −inf.
+        The guess takes hard blocks at the cheapest cover known. Where it is below `least` already, no engine is asked;
+        else those of `asked` are (all by default). In the bound a hard block that is not asked counts nothing.
         """
         costs = self.kind_costs(prices)
         columns: list[Column] = []
-        guess = self.fixed_part(prices) + math.fsum(self.guess(b, prices) for b in self.hard)
         bounds, good, found = self._easy(costs, cells or self.cells)
         for position, b in enumerate(self.easy):
             if good[position]:
                 lo, hi = self.start[position], self.start[position + 1]
                 columns.append(self.column(int(b), found[lo:hi], prices))
-        total = math.fsum(bounds.tolist()) * (1 - SAFETY)
-        guess += total
+        total = math.fsum(bounds.tolist()) * (1 - SAFETY) + self.fixed_part(prices)
+        self.simple_part = total
+        guess = total + self.hard_guess(prices)
         if self.hard and math.isfinite(guess) and guess < least:
-            return -math.inf, guess, columns
-        for b, answer in self._start_hard(costs):
+            return total, guess, columns
+        some = self.hard if asked is None else list(asked)
+        for b, answer in self._start_hard(costs, some):
             bound, counts = answer()
             total += bound
             if counts is not None:
                 column = self.column(b, counts, prices)
                 columns.append(column)
                 self.known.setdefault(b, []).append(column)
-        total += self.fixed_part(prices)
-        if self.hard:
-            guess = self.fixed_part(prices) + math.fsum(bounds.tolist()) * (1 - SAFETY)
-            guess += math.fsum(self.guess(b, prices) for b in self.hard)
+        guess = self.simple_part + self.hard_guess(prices)
         return total, max(guess, total), columns
+
+    def hard_guess(self, prices: Prices) -> float:
+        """What hard blocks cost by the covers known."""
+        return math.fsum(self.guess(b, prices) for b in self.hard)
+
+    def easy_columns(self, prices: Prices, cells: int) -> list[Column]:
+        """The cheapest covers at some prices of the blocks that need no engine, where one was found."""
+        _, good, found = self._easy(self.kind_costs(prices), cells)
+        return [
+            self.column(int(b), found[self.start[k] : self.start[k + 1]], prices)
+            for k, b in enumerate(self.easy)
+            if good[k]
+        ]
 
     def _easy(self, costs: Sequence[Floats], cells: int) -> tuple[Floats, Bools, Ints]:
         import numpy as np
@@ -275,11 +288,13 @@ class Pricing:
                 list(pool.map(run, parts))
         return bounds, good, found
 
-    def _start_hard(self, costs: Sequence[Floats]) -> list[tuple[int, Callable[[], tuple[float, Ints | None]]]]:
+    def _start_hard(
+        self, costs: Sequence[Floats], some: Sequence[int]
+    ) -> list[tuple[int, Callable[[], tuple[float, Ints | None]]]]:
         from planner.solve.places import PlaceBlock
 
         started: list[tuple[int, Callable[[], tuple[float, Ints | None]]]] = []
-        for b in self.hard:
+        for b in some:
             block = self.blocks[b]
             own = costs[block.service][block.kinds, block.slices]
             place = self.fleet.services[block.service].place[self.kinds[block.service].first][block.kinds]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from planner.formulation.fleet import Fleet, FleetPlan, FleetService, Option, Quota, uncovered
 from planner.solve.around import Around, State
 from planner.solve.crew import Crew
+from planner.solve.first import first_states, simple_prices
 from planner.solve.fleet import search
 from planner.solve.pricing import Prices, Pricing
 from planner.solve.types import Infeasible, Solved, SolveOptions
@@ -140,3 +141,18 @@ def test_one_big_instance_for_many_small_replicas() -> None:
     assert answer.plan is not None
     assert answer.plan.replicas[0].tolist() == [[3]]
     assert list(itertools.chain(answer.plan.bought)) == [1]
+
+
+@SLOW
+@given(fleet=fleets())
+def test_a_first_plan_keeps_every_rule(fleet: Fleet, crew: Crew) -> None:
+    """Whatever comes out at once is a plan, and without limits something does wherever a plan exists."""
+    best, _ = optimum(fleet, crew)
+    pricing = Pricing(fleet, crew)
+    states = first_states(pricing, simple_prices(fleet), 500)
+    for state in states:
+        broken = uncovered(fleet, state.plan(fleet, pricing))
+        assert all(what.startswith("quota") for what in broken) if fleet.quotas else not broken
+        assert broken or state.cost(fleet, pricing) >= best - 1e-6 * max(1.0, abs(best))
+    if not fleet.quotas and math.isfinite(best):
+        assert states
