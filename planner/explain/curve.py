@@ -77,7 +77,8 @@ def volume_curve(spec: Spec, workers: Workers, points: int) -> VolumeCurve:
 
     found = [b for b in workers.map(ask, [f for f in grid if abs(f - 1.0) > 1e-9]) if b is not None]
     rows = sorted((_point(b, tokens) for b in [*found, today]), key=lambda p: p.factor)
-    stopped = workers.clock.left <= 0
+    asked = [r for b in [*found, today] for r in (b.api, b.machines, b.best)]
+    stopped = workers.clock.left <= 0 or any(r.status == "undecided" for r in asked)
     return VolumeCurve(points=tuple(rows), crossover=crossing, tokens_per_month_now=tokens, stopped=stopped)
 
 

@@ -221,7 +221,7 @@ class VolumeCurve(Frozen):
     crossover: Crossover | None
     """None: at no volume, or not found in time."""
     stopped: bool = False
-    """The time ended: what is null may be there, it was not found in time."""
+    """The time of the whole, or of a solve, ended: what is null may be there, it was not found in time."""
 
 
 class Explanation(Frozen):

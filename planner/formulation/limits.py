@@ -79,7 +79,7 @@ def budget(m: Milp, s: Sets) -> None:
         bill = quarter_bill(m, s, quarter)
         if limit.basis == BudgetBasis.CASH:
             _as_cash(m, s, quarter, bill)
-        key: Key = (limit.basis.value,) if len(s.calendar.quarters) == 1 else (limit.basis.value, quarter)
+        key: Key = (limit.basis.value,) if len(s.calendar.quarters) == 1 else (limit.basis.value, f"Q{quarter}")
         _budget_row(m, key, bill, limit.usd_per_month)
 
 

@@ -391,7 +391,7 @@ class Budget(Frozen):
     usd_per_month: NonNegative
     """Most that a month may cost."""
     basis: BudgetBasis = BudgetBasis.AMORTISED
-    """amortised: commitments are spread over their term; cash: what is paid within the horizon."""
+    """amortised: commitments are spread over their term; cash: what falls due in the quarter."""
 
 
 class QuotaMatch(Frozen):

@@ -130,7 +130,7 @@ def budget(cost: PlanCost, facts: Facts, out: Findings) -> None:
         quarters = cost.by_quarter if rule.basis is BudgetBasis.AMORTISED else cost.cash_by_quarter
         detail = "the plan costs more than the budget"
         for q, spent in zip(facts.timeline.quarters, quarters, strict=True):
-            key = (rule.basis.value,) if len(quarters) == 1 else (rule.basis.value, q)
+            key = (rule.basis.value,) if len(quarters) == 1 else (rule.basis.value, f"Q{q}")
             out.at_most("budget", key, spent, rule.usd_per_month, "USD/month", detail=detail)
 
 
