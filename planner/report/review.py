@@ -151,13 +151,14 @@ def _purchase_row(result: Result, p: PurchaseView) -> tuple[str, ...]:
     verb = "sign" if needs_signature(p) else "nothing to sign" if p.existing else "rent"
     if p.purchase_option == "owned":
         verb = "use"
+    verb = f"expect to {verb}" if p.tentative and not p.existing else verb
     how = p.purchase_option + (f", {p.term_months} months" if p.term_months else "")
     how += f", until {p.end_date}" if p.end_date else ""
     day = "runs already" if p.existing else p.start_date or begins(result, p.start_month)
     return (
         verb, p.offer, span(running(p)), day, how,
         "–" if committed is None else usd(committed), usd(p.usd_per_month),
-        "tentative" if p.tentative else "now",
+        "before" if p.existing else "tentative" if p.tentative else "now",
     )  # fmt: skip
 
 

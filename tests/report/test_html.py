@@ -243,6 +243,19 @@ def test_decisions_say_what_is_signed_by_when_and_add_up() -> None:
     assert sum(committed_usd(p) or 0.0 for p in plan.purchases) == plan.axes.committed_usd
 
 
+def test_what_begins_later_is_expected_and_what_runs_already_needs_no_signature() -> None:
+    base = result()
+    signed, *others = base.plans[0].purchases
+    later = signed.model_copy(update={"tentative": True, "start_month": 3.0, "start_date": "2027-02-28"})
+    running = signed.model_copy(update={"existing": True, "start_date": None})
+    plan = base.plans[0].model_copy(update={"purchases": (later, running, *others)})
+    page = review_page(base.model_copy(update={"plans": (plan,)}))
+    rows = next(b for s in page.sections if s.id == "decisions" for b in s.blocks).rows  # type: ignore[union-attr]
+    assert [(row[0], row[3], row[-1]) for row in rows if row[1] == signed.offer] == [
+        ("expect to sign", "2027-02-28", "tentative"), ("nothing to sign", "runs already", "before"),
+    ]  # fmt: skip
+
+
 def test_days_are_counted_in_months_from_the_first() -> None:
     base = result()
     assert begins(base, 0.0) == "2026-11-30"
