@@ -33,7 +33,6 @@ from planner.spec.types import Spec
 if TYPE_CHECKING:
     from planner.candidates.types import Problem
     from planner.explain.types import Flip
-    from planner.formulation.compile import Compiled
     from planner.solve.engine import SolverChild
     from planner.solve.programme import CompiledProgramme
     from planner.solve.ranking import Entry as Ranked
@@ -168,8 +167,8 @@ def solve_loaded(
     line.stage("enumerating candidates")
     whole = build_problem(loaded.spec, loaded.catalog, loaded.demand)
     line.stage("building the programme")
-    programme = CompiledProgramme.of(whole, loaded.catalog)
-    problem = whole.model_copy(update={"rejected": programme.compiled.problem.rejected})
+    programme = CompiledProgramme.of(whole, loaded.catalog, in_parts=True)
+    problem = whole.model_copy(update={"rejected": programme.core.rejected})
     ranking = rank(
         programme,
         Verifier(loaded.spec, loaded.catalog, loaded.demand).verify,
@@ -184,9 +183,7 @@ def solve_loaded(
     flips = api_break_evens(problem) if options.explain != "none" else ()
     explained, cut, stopped = _explained(ranking, loaded, programme, problem, flips, options, child, started, more_s)
     left_s = limit_s - (time.monotonic() - started)
-    why, unsure = _infeasibility(
-        ranking, programme.compiled, loaded, child, options, left_s + (limit_s if more_s else 0.0)
-    )
+    why, unsure = _infeasibility(ranking, programme, loaded, child, options, left_s + (limit_s if more_s else 0.0))
     answer = Answer(
         spec=loaded.spec, catalog=loaded.catalog, problem=problem, status=ranking.status,
         deterministic=ranking.deterministic and not (cut or unsure), provenance=_provenance(loaded, problem, options),
@@ -195,7 +192,7 @@ def solve_loaded(
         baselines=tuple(
             BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
         ),
-        kept=programme.compiled.problem.candidates,
+        kept=programme.core.candidates,
         infeasibility=why,
     )  # fmt: skip
     return Outcome(build_result(answer), answer, ranking.interrupted or stopped)
@@ -291,7 +288,7 @@ def _axes(ranked: Ranked[Verification]) -> AxesView:
 
 def _infeasibility(
     ranking: Ranking[Verification],
-    compiled: Compiled,
+    programme: CompiledProgramme,
     loaded: Loaded,
     child: SolverChild,
     options: RunOptions,
@@ -300,6 +297,7 @@ def _infeasibility(
     """Why there is no plan, where that is proven, and whether a clock decided something in it."""
     if ranking.status != "infeasible":
         return None, False
+    compiled = programme.whole().compiled
     from planner.explain.diagnose import explain_infeasible
     from planner.explain.infeasible import find_conflicts
     from planner.explain.whatif import Clock, WhatIf

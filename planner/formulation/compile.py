@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +15,7 @@ from planner.formulation.milp import Milp
 from planner.formulation.registry import FAMILIES
 from planner.formulation.sets import Sets
 from planner.formulation.variables import add_variables
+from planner.spec.types import SpareDomain
 from planner.units import HOURS_PER_MONTH
 
 
@@ -42,6 +44,42 @@ class Compiled:
         return self.milp.objective()
 
 
+RELAXED = ("spare", "configurations", "spot_limit")
+"""Families without which a programme is far smaller, and its optimum no higher."""
+
+
+def relaxed_milp(problem: Problem) -> Compiled:
+    """A programme whose optimum is never above that of `problem`, without the rows of `RELAXED`.
+
+    Where every service with several classes must serve its whole mix in an emergency anyway (`takes_whole_mix`), its
+    replicas take the whole mix here too: that is far smaller, and no restriction once `spot_limit` is gone.
+    """
+    sets = Sets(problem)
+    several = [i for i, r in enumerate(sets.active_classes) if len(r) > 1 and not sets.services[i].is_batch]
+    mixed = all(takes_whole_mix(sets, i) for i in several)
+    return _compile(Sets(problem, mixed=mixed, sparse=True), RELAXED)
+
+
+def takes_whole_mix(s: Sets, i: int) -> bool:
+    """Whether the rules of a service ask for capacity for all of its mix (one and the same in all bands) at all times.
+
+    A spare, or the loss of a place without any part of the demand, asks for Σ worth·replicas + Σ_a api/λ ≥ 1 in each
+    class, from which a routing of all classes in proportion follows that costs no more.
+    """
+    spare = any(s.spare_count(i, domain) for domain in SpareDomain)
+    whole = bool({"zone", "region", "provider"} & set(s.survives(i))) and s.services[i].resilience.serve_fraction >= 1
+    return (spare or whole) and all(_same_mix(s, i, t) for t in range(len(s.slices)))
+
+
+def _same_mix(s: Sets, i: int, t: int) -> bool:
+    top = s.service_rate(i, t, -1)
+    return all(
+        math.isclose(s.rate(i, r, t, b) * top, s.rate(i, r, t, -1) * s.service_rate(i, t, b), rel_tol=1e-9)
+        for b in s.bands(i, t)
+        for r in s.active_classes[i]
+    )
+
+
 def compile_milp(problem: Problem, stress: float = 1.0, mixed: bool = False) -> Compiled:
     """Build variables, objective and every registered family, in a fixed order.
 
@@ -49,10 +87,14 @@ def compile_milp(problem: Problem, stress: float = 1.0, mixed: bool = False) -> 
 
     Raises ValueError on a coefficient that is no finite number (the catalog and spec rooms let none through).
     """
-    sets = Sets(problem, stress, mixed)
+    return _compile(Sets(problem, stress, mixed))
+
+
+def _compile(sets: Sets, without: Collection[str] = ()) -> Compiled:
     milp = Milp()
     add_variables(milp, sets)
     add_cost(milp, sets)
-    for family in FAMILIES.values():
-        family.function(milp, sets)
-    return Compiled(problem, sets, milp)
+    for name, family in FAMILIES.items():
+        if name not in without:
+            family.function(milp, sets)
+    return Compiled(sets.problem, sets, milp)

@@ -220,15 +220,50 @@ def survive_loss(m: Milp, s: Sets) -> None:
     to no provider.
     """
     for i, service in enumerate(s.services):
+        fraction = service.resilience.serve_fraction
         for what in s.survives(i):
+            if s.sparse and what != "spot":
+                _survive_as_parts(m, s, i, what)
+                continue
             for name, gone, spot_kept, apis in losses(s, i, what):
                 for t in range(len(s.slices)):
                     for b in s.bands(i, t):
                         if s.service_rate(i, t, b) > 0:
-                            fraction = service.resilience.serve_fraction
                             terms = [(c, min(v, fraction)) for c, v in left_over(m, s, i, t, b, gone, spot_kept)]
                             key: Key = (i, t, b, what, name)
                             serve_what_is_hosted(m, s, "survive_loss", key, terms, (i, t, b), apis, fraction)
+
+
+def _survive_as_parts(m: Milp, s: Sets, i: int, what: str) -> None:
+    """The rows of `survive_loss` for places: everywhere[τ,b] = Σ worth·replicas, less what is in the place."""
+    fraction = s.services[i].resilience.serve_fraction
+    found = losses(s, i, what)
+    for t in range(len(s.slices)):
+        for b in s.bands(i, t):
+            if s.service_rate(i, t, b) <= 0:
+                continue
+            of_pool: dict[int, Terms] = defaultdict(list)
+            for pool, column, value in _hosted(m, s, i, t, b):
+                of_pool[pool].append((column, min(value, fraction)))
+            hosted = [term for terms in of_pool.values() for term in terms]
+            everywhere = m.add("everywhere", (i, t, b, what), 0, most(m, hosted))
+            m.row("survive_loss", (i, t, b, what), [*hosted, (everywhere, -1.0)], lower=0.0, upper=0.0)
+            for name, gone, _, apis in found:
+                there = [(c, -v) for p in sorted(gone) for c, v in of_pool.get(p, ())]
+                key: Key = (i, t, b, what, name)
+                terms = [(everywhere, 1.0), *there]
+                serve_what_is_hosted(m, s, "survive_loss", key, terms, (i, t, b), apis, fraction)
+
+
+def _hosted(m: Milp, s: Sets, i: int, t: int, b: int) -> Iterator[tuple[int, int, float]]:
+    """(pool, column, worth) of all replicas of a service that are worth anything in a band."""
+    for k in s.configs_of[i]:
+        for seat in k.seats:
+            for name, credit in (("replicas", 1.0), ("spot_replicas", s.spot_credit(seat.pool))):
+                column = m.column(name, (k.index, seat.pool, t))
+                value = s.worth(k, t, b, credit)
+                if column is not None and value > 0:
+                    yield seat.pool, column, value
 
 
 Loss = tuple[str, frozenset[int], dict[int, float], frozenset[str]]

@@ -62,15 +62,18 @@ class ApiColumn:
 class Sets:
     """Everything a constraint family loops over. Built once from a `Problem`; never changed."""
 
-    def __init__(self, problem: Problem, stress: float = 1.0, mixed: bool = False) -> None:
+    def __init__(self, problem: Problem, stress: float = 1.0, mixed: bool = False, sparse: bool = False) -> None:
         """`stress` widens the bounds so that this multiple of the demand could be served (head-room).
 
         `mixed`: every configuration takes the whole mix of its service, as behind a router that does not look at
         lengths. A restriction, so its plans are plans of the programme, found much faster; its bound is none.
+
+        `sparse`: losses of places are written with one sum over all places, of which each loss takes its own part.
         """
         self.problem = problem
         self.stress = stress
         self.mixed = mixed
+        self.sparse = sparse
         self.slices = problem.demand.slices
         self.services: tuple[Service, ...] = problem.demand.services
         self.pools: tuple[Pool, ...] = problem.pools
@@ -81,6 +84,7 @@ class Sets:
         self._service_rates: dict[tuple[int, int, int], float] = {}
         self._mix_capacities: dict[tuple[int, int, int], float] = {}
         self._replica_limits: dict[tuple[int, int], int] = {}
+        self._instance_rates: dict[tuple[int, int], float] = {}
         self.configs = self._configs(problem.candidates)
         self.apis = self._apis()
 
@@ -248,12 +252,18 @@ class Sets:
         own = self.mix_capacity(k, t) * min((self.spot_credit(x.pool) for x in k.seats if x.spot), default=1.0)
         if count == 0 or own <= 0:
             return 0
-        most = max(
-            max(1, self.pools[seat.pool].accelerators // j.size) * self.mix_capacity(j, t)
-            for j in self.configs_of[k.service]
-            for seat in j.seats
-        )
-        return math.ceil(count * most / own - 1e-9)
+        return math.ceil(count * self._most_in_an_instance(k.service, t) / own - 1e-9)
+
+    def _most_in_an_instance(self, s: int, t: int) -> float:
+        """Largest rate of the mix that one instance of any pool serves."""
+        found = self._instance_rates.get((s, t))
+        if found is None:
+            found = self._instance_rates[s, t] = max(
+                max(1, self.pools[seat.pool].accelerators // j.size) * self.mix_capacity(j, t)
+                for j in self.configs_of[s]
+                for seat in j.seats
+            )
+        return found
 
     def spare_count(self, s: int, domain: SpareDomain = SpareDomain.REPLICA) -> int:
         """How many replicas (or instances, or zones) of a service may fail at once; batch work waits instead."""

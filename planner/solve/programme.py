@@ -1,14 +1,20 @@
-"""`Compiled` as ranking wants it: the core of a problem, its quick restriction, and the problem without a feature."""
+"""`Compiled` as ranking wants it: the core of a problem, its quick restriction, and the problem without a feature.
+
+Where rules for emergencies make the core of a problem too large to build, ranking searches a part of it
+(`candidates.narrow`), widened step by step, and proves with a relaxation of the core.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from planner.base import PurchaseOption
+from planner.candidates.domains import place_of, spares_by_instance
+from planner.candidates.narrow import narrowed
 from planner.candidates.reduce import core, with_hourly
 from planner.candidates.types import Plan, Problem
 from planner.catalog.catalog import Catalog
@@ -24,7 +30,7 @@ from planner.formulation.axes import (
     spot_part,
     without,
 )
-from planner.formulation.compile import Compiled, compile_milp
+from planner.formulation.compile import Compiled, compile_milp, relaxed_milp
 from planner.formulation.fleet_build import FleetMap, build_fleet
 from planner.formulation.milp import Milp
 from planner.formulation.variables import group_name
@@ -34,6 +40,10 @@ LINKING = {"commit", "used", "used_provider", "self_hosted", "is_used"}
 """Families of integer variables that belong to no slice; with them fixed a programme falls apart into slices."""
 FLEET_BLOCKS = 48
 """From so many services × slices on, a problem keeps what the search for whole commitments needs."""
+HEAVY = 6000
+"""From so many seats × slices under rules for emergencies on, a part of the problem is searched first."""
+WIDTHS = (1, 2)
+"""How wide the parts are, see `narrowed`; what is no wider than the core follows them."""
 PURCHASES = {"commit", "on_demand", "owned", "spot", "pattern"}
 """Families of variables that count instances."""
 
@@ -48,16 +58,67 @@ class CompiledProgramme:
     """The whole problem, from which features are taken away."""
     building_s: float = 0.0
     """How long reducing and compiling took: what another programme of this size will take."""
+    kept: Problem | None = None
+    """The core that this is a part of; None: it is the core itself, so what is proven here holds for all."""
+    width: int = 0
+    """How wide the part is; 0: it is the core itself."""
 
     @classmethod
-    def of(cls, problem: Problem, catalog: Catalog) -> CompiledProgramme:
-        """Reduce and compile a problem; same optimum and bound as the whole."""
+    def of(cls, problem: Problem, catalog: Catalog, in_parts: bool = False) -> CompiledProgramme:
+        """Reduce and compile a problem; same optimum and bound as the whole.
+
+        `in_parts`: of a core that rules for emergencies make too large, only the first part (see `wider`).
+        """
         started = time.monotonic()
         reduced = core(problem)
+        if in_parts and is_heavy(reduced):
+            return cls._part(reduced, WIDTHS[0], catalog, problem, started)
         if len(problem.demand.services) * len(problem.demand.slices) >= FLEET_BLOCKS:
             reduced = with_hourly(reduced, problem)
         compiled = compile_milp(reduced)
         return cls(compiled, catalog, problem, time.monotonic() - started)
+
+    @classmethod
+    def _part(
+        cls, reduced: Problem, width: int, catalog: Catalog, problem: Problem, started: float, mixed: bool = False
+    ) -> CompiledProgramme:
+        compiled = compile_milp(narrowed(reduced, width), mixed=mixed)
+        return cls(compiled, catalog, problem, time.monotonic() - started, reduced, width)
+
+    @property
+    def core(self) -> Problem:
+        """The reduced problem, of which this may be a part."""
+        return self.kept or self.compiled.problem
+
+    @property
+    def is_part(self) -> bool:
+        """Whether there is more to choose from than what was compiled: its bound is none."""
+        return self.kept is not None
+
+    def wider(self) -> CompiledProgramme:
+        """The next wider part, at last the core; itself where it is the core."""
+        if self.kept is None:
+            return self
+        width = next((w for w in WIDTHS if w > self.width), None)
+        if width is None:
+            return self.whole()
+        return self._part(self.kept, width, self.catalog, self.problem, time.monotonic())
+
+    def whole(self) -> CompiledProgramme:
+        """The core, compiled: it may be very large."""
+        if self.kept is None:
+            return self
+        started = time.monotonic()
+        compiled = compile_milp(self.kept)
+        return CompiledProgramme(compiled, self.catalog, self.problem, time.monotonic() - started)
+
+    def is_last_part(self) -> bool:
+        """Whether what is wider is the core itself."""
+        return self.width == WIDTHS[-1]
+
+    def relaxed(self) -> Milp:
+        """A programme of the whole core whose optimum is a bound for it."""
+        return relaxed_milp(self.core).milp
 
     @property
     def milp(self) -> Milp:
@@ -121,9 +182,7 @@ class CompiledProgramme:
         several = not sets.mixed and any(len(classes) > 1 for classes in sets.active_classes)
         if not several:
             return self
-        return CompiledProgramme(
-            compile_milp(self.compiled.problem, mixed=True), self.catalog, self.problem, self.building_s
-        )
+        return replace(self, compiled=compile_milp(self.compiled.problem, mixed=True))
 
     def quick(self) -> CompiledProgramme:
         """The restriction in which replicas take the whole mix of their service; itself where that is no matter."""
@@ -151,6 +210,17 @@ class CompiledProgramme:
         if left is None:
             return None
         mixed = self.compiled.sets.mixed
+        if self.is_part:
+            reduced = core(left, record=False)
+            return self._part(reduced, self.width, self.catalog, left, time.monotonic(), mixed)
         return CompiledProgramme(
             compile_milp(core(left, record=False), mixed=mixed), self.catalog, left, self.building_s
         )
+
+
+def is_heavy(reduced: Problem) -> bool:
+    """Whether rules for emergencies apply to so many seats that the rows for them are too many to build."""
+    strict = {
+        s.id for s in reduced.demand.services if spares_by_instance(s) or any(place_of(s, p) for p in reduced.pools)
+    }
+    return sum(c.service in strict for c in reduced.candidates) * len(reduced.demand.slices) >= HEAVY

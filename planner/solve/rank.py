@@ -31,7 +31,7 @@ from planner.formulation.milp import Milp
 from planner.solve import words
 from planner.solve.arrange import Found, arrange, entries, is_better
 from planner.solve.engine import SolverChild
-from planner.solve.large import solve_programme
+from planner.solve.large import relaxed_but, solve_programme
 from planner.solve.ranking import Baseline, Entry, Rankable, Ranking, RankOptions, V
 from planner.solve.types import Answer, Infeasible, Progress, Solved, SolveOptions, StopReason, Undecided
 from planner.units import HOURS_PER_MONTH
@@ -52,6 +52,9 @@ SINGLE_S = 1.0
 """Longest search for the best plan of one configuration."""
 TIDY_S = 2.0
 """Longest search for a tidier plan of the same cost."""
+PART_SHARE, BOUND_SHARE = 0.3, 0.5
+"""Shares of the remaining solving time for the first part of a programme too large to build, then for a better bound
+than that of its linear programme."""
 TRIES = 3
 """How many refused alternatives end the search for more."""
 NARROWER: tuple[tuple[PurchaseOption, ...], ...] = (
@@ -237,6 +240,10 @@ class _Search(Generic[V]):
         # Where one plan is asked for, only the baselines need what is meant for ranking.
         share = SOLVE_SHARE if self.options.top > 1 else SOLVE_SHARE + RANK_SHARE / 2
         deadline = self.started + share * self.options.time_limit_s
+        if self.programme.is_part:
+            ended = self._cheapest_of_parts(deadline)
+            if self.found or ended is not None:
+                return ended
         quick = self._quick(deadline)
         hint = None if quick is None else self._hint(quick)
         # With a good plan at hand some of the time for the proof is left to the ranking.
@@ -263,6 +270,78 @@ class _Search(Generic[V]):
             raise Interrupted("interrupted before a plan was found")
         return self._ended("undecided", "")
 
+    def _cheapest_of_parts(self, deadline: float) -> Ranking[V] | None:
+        """The cheapest plan in parts of the programme, each wider than the one before, with a bound of the whole.
+
+        Where no part has a plan, `programme` is the whole afterwards, and nothing is found.
+        """
+        best: tuple[Found[V], Rankable] | None = None
+        part = self.programme
+        first = True
+        while part.is_part:
+            self.programme = self.whole = part.quick()
+            best = self._in_part(best, deadline)
+            if first and not self.interrupted and (proof := self._bound_of_relaxed(deadline)) is not None:
+                return self._ended("infeasible", proof.detail)
+            first = False
+            if self.interrupted or (best is not None and part.is_last_part()):
+                break
+            part = part.wider()
+        if best is None:
+            if self.interrupted:
+                raise Interrupted("interrupted before a plan was found")
+            self.programme = self.whole = part
+            return None
+        found, self.programme = best
+        self.whole = self.programme
+        self.notes.append(words.PART_NOTE)
+        self.stop = StopReason.GAP if self.deterministic else StopReason.TIME_LIMIT
+        self._take(self._tidied(found.values, deadline))
+        return self.result() if self.interrupted else None
+
+    def _in_part(self, best: tuple[Found[V], Rankable] | None, deadline: float) -> tuple[Found[V], Rankable] | None:
+        """The better of the best plan so far and one of `programme`, each with where it is from."""
+        part = self.programme
+        hint = None if best is None else _by_name(best[1].milp, best[0].values, part.milp)
+        limit_s = (PART_SHARE if best is None else 1.0) * (deadline - time.monotonic())
+        try:
+            answer = self.solve("solve", part.milp, limit_s, hint)
+        except SolverError:
+            if best is None:
+                raise
+            return best
+        if answer is None or isinstance(answer, Infeasible) or answer.values is None:
+            return best
+        if best is not None and (answer.objective or 0.0) * HOURS_PER_MONTH >= best[0].total * (1 - 1e-9):
+            return best
+        found = self.admit(Axis.CHEAPEST, answer.values, "first plan", part)
+        return best if found is None else (found, part)
+
+    def _bound_of_relaxed(self, deadline: float) -> Infeasible | None:
+        """Set `bound` from the relaxed whole: its linear programme, then for a while with whole numbers.
+
+        The linear programme may take the time of the ranking as well: without it nothing is known of the gap.
+        """
+        if self.progress is not None:
+            self.progress("bound", Progress(None, None))
+        milp = self.programme.relaxed()
+        for whole_numbers in (False, True):
+            kept = range(len(milp.variables)) if whole_numbers else ()
+            limit_s = BOUND_SHARE * (deadline - time.monotonic()) if whole_numbers else self.remaining_s()
+            if limit_s < LEAST_TIME_S or self.interrupted:
+                self.deterministic = False
+                break
+            limits = SolveOptions(self.options.engine, limit_s, self.options.relative_gap, seed=self.options.seed)
+            answer = self.child.solve(relaxed_but(milp, kept), limits)
+            if isinstance(answer, Infeasible):
+                return answer
+            if answer.bound is not None:
+                self.bound = answer.bound if self.bound is None else max(self.bound, answer.bound)
+            if isinstance(answer, Undecided):
+                self.deterministic = False
+                self.interrupted |= answer.stop is StopReason.INTERRUPTED
+        return None
+
     def _quick(self, deadline: float) -> Found[V] | None:
         """A verified plan of the quick restriction, where there is one: a start for the proof and for the ranking."""
         programme = self.programme.quick()
@@ -276,12 +355,7 @@ class _Search(Generic[V]):
 
     def _hint(self, quick: Found[V]) -> tuple[float, ...]:
         """The whole numbers of a quick plan by name, as a start for the whole programme; NaN: not said."""
-        named = {
-            (v.family, v.key): value
-            for v, value in zip(self.programme.quick().milp.variables, quick.values, strict=True)
-            if v.integer
-        }
-        return tuple(named.get((v.family, v.key), math.nan) for v in self.programme.milp.variables)
+        return _by_name(self.programme.quick().milp, quick.values, self.programme.milp)
 
     def _tidied(self, values: Sequence[float], deadline: float) -> Sequence[float]:
         """Of the plans that cost exactly the same, one with fewer configurations on the same instances.
@@ -451,6 +525,8 @@ class _Search(Generic[V]):
         if isinstance(answer, Infeasible):
             short = programme.short_of(BASELINES[name])
             why = [f"nothing of the kind can serve {what}" for what in short]
+            if programme.is_part:
+                why = ["no such plan among the configurations and places that were searched"]
             why = why or ["cannot serve every workload inside its promises and limits"]
             return Baseline(name, None, None, None, tuple(why))
         if answer is None or answer.values is None:
@@ -482,7 +558,8 @@ class _Search(Generic[V]):
         if self.rushed:
             self.notes.append("further alternatives were not looked for: the time limit was reached")
         elif not open_nodes and len(arrange(self.found)) < self.options.top and not self.interrupted:
-            self.notes.append("there is no further plan of another kind")
+            among = " among the configurations and places that were searched" if self.programme.is_part else ""
+            self.notes.append(f"there is no further plan of another kind{among}")
 
     def _show_alone(self) -> None:
         """The plan of one configuration is worth seeing also where it costs more than the axis may."""
@@ -556,3 +633,9 @@ class _Search(Generic[V]):
             interrupted=self.interrupted,
             refused=tuple(self.refused),
         )
+
+
+def _by_name(source: Milp, values: Sequence[float], target: Milp) -> tuple[float, ...]:
+    """The whole numbers of a solution for the columns of the same name in another programme; NaN: not said."""
+    named = {(v.family, v.key): value for v, value in zip(source.variables, values, strict=False) if v.integer}
+    return tuple(named.get((v.family, v.key), math.nan) for v in target.variables)

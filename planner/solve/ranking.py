@@ -51,6 +51,23 @@ class Rankable(Protocol):
         """How long it takes to build a programme of this size."""
         ...
 
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of what may be chosen: its plans are plans, its bounds and refusals prove nothing."""
+        ...
+
+    def wider(self) -> Rankable:
+        """A wider part, at last the whole."""
+        ...
+
+    def is_last_part(self) -> bool:
+        """Whether what is wider is the whole."""
+        ...
+
+    def relaxed(self) -> Milp:
+        """A programme whose optimum no plan of the whole undercuts, where this is a part."""
+        ...
+
     def plan(self, values: Sequence[float], trim: bool = True) -> Plan:
         """The plan of a solution of `milp`; `trim` leaves out replicas that nothing needs."""
         ...

@@ -15,6 +15,11 @@ NAMES: dict[Axis, str] = {
     Axis.MOST_HEADROOM: "most head-room",
 }
 ALTERNATIVE = "alternative"
+PART_NOTE = (
+    "plans were sought among the configurations and places that serve each workload cheapest alone; "
+    "the bound is one for all"
+)
+"""What is said where only a part of the programme was searched."""
 MOST_DIFFERENCES = 5
 """More are counted, not listed."""
 
