@@ -63,7 +63,8 @@ def _quarters(plan: PlanView) -> Block:
     cost = plan.cost
     if len(cost.by_quarter) < 2:
         return Paragraph(f"By quarter: one quarter is planned, {usd(sum(cost.by_quarter))} USD/month in it.")
-    cash: Sequence[float | None] = cost.cash_by_quarter or [None] * len(cost.by_quarter)
+    known = len(cost.cash_by_quarter) == len(cost.by_quarter)
+    cash: Sequence[float | None] = cost.cash_by_quarter if known else [None] * len(cost.by_quarter)
     rows: list[Row] = []
     cells = []
     for n, (amount, paid) in enumerate(zip(cost.by_quarter, cash, strict=True), start=1):

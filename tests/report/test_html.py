@@ -256,6 +256,16 @@ def test_what_begins_later_is_expected_and_what_runs_already_needs_no_signature(
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("cash", "shown"), [((5.0, 6.0), ("5.00", "6.00")), ((), ("–", "–")), ((5.0,), ("–", "–"))])
+def test_quarters_are_drawn_with_and_without_invoices(cash: tuple[float, ...], shown: tuple[str, ...]) -> None:
+    base = result()
+    cost = base.plans[0].cost.model_copy(update={"by_quarter": (1000.0, 2000.0), "cash_by_quarter": cash})
+    plan = base.plans[0].model_copy(update={"cost": cost})
+    drawn = review_page(base.model_copy(update={"plans": (plan,)}))
+    figure = next(f for f in figures(drawn) if f.id == "cost-by-quarter")
+    assert [row[1:] for row in figure.table.rows] == [("1,000", shown[0]), ("2,000", shown[1])]
+
+
 def test_days_are_counted_in_months_from_the_first() -> None:
     base = result()
     assert begins(base, 0.0) == "2026-11-30"
