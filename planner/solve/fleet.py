@@ -22,6 +22,7 @@ from planner.solve.first import Room, built, first_states, fitted, simple_prices
 from planner.solve.master import Master, Relaxed
 from planner.solve.pricing import Column, Prices, Pricing
 from planner.solve.relaxed import first_prices
+from planner.solve.settle import Settler
 from planner.solve.types import Infeasible, Progress, SolveOptions, StopReason
 
 if TYPE_CHECKING:
@@ -47,16 +48,22 @@ LP_BLOCKS = 400
 """With more blocks it is left out: plain prices are nearly as good and take no time."""
 HARD_GAP, HARD_S, FINAL_SHARE = 2e-3, 3.0, 0.2
 """Blocks that an engine prices, for the bound that is kept: gap, longest time of one, share of the time left."""
-HARD_ROUNDS, HARD_SHARE = 8, 0.02
-"""While prices are sought each such block is asked anew once in so many rounds; share of the time for one round."""
+HARD_FEW, HARD_ROUNDS, HARD_SHARE = 30, 8, 0.02
+"""While prices are sought, more such blocks are asked anew only once in so many rounds; share of the time for one.
+
+Fewer are asked in each round that looks better: covers of old prices say too much of the best ones (S2_2: 8 % lost)."""
 SMALL = 1500
 """So many items and options are solved as one programme."""
 ITEMS, BATCH_ITEMS = 12, 6
 """Items per block and slice that a programme around a plan may use beside the known ones."""
 NEAR = 0.05
 """Covers that are dearer than the best of their block by a larger share are left out of whole commitments."""
+SETTLE_SHARE, SETTLE_NEAR = 0.08, 0.1
+"""Share of the time left for settling covers one by one, and how much dearer than the best of its block one may be."""
 STALL, STALLED = 10, 3e-4
 """Prices are left when the last so many rounds raised the bound by less than this share."""
+ENOUGH = 5e-3
+"""Where there are many blocks the time is worth more to plans once prices are stalled within this share."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,7 @@ class FleetSearch:
         self.crew.start()
         self.pricing = Pricing(self.fleet, self.crew)
         self.master = Master(self.pricing)
+        self.settler = Settler(self.pricing)
         try:
             if not self._whole() and self._prices():
                 self._plans()
@@ -210,9 +218,11 @@ class FleetSearch:
                 pricing.known.setdefault(b, []).append(column)
                 self.master.add([column])
         unknown = [b for b in pricing.hard if b not in pricing.known]
+        some = len(pricing.hard) > HARD_FEW
         few = max(2 * self.crew.size, math.ceil(len(pricing.hard) / HARD_ROUNDS))
-        pricing.hard_s = min(1.0, max(0.2, HARD_SHARE * budget * self.crew.size / few))
-        value, best, columns = pricing.judge(self.prices, COARSE, asked=unknown)
+        if some:
+            pricing.hard_s = min(1.0, max(0.2, HARD_SHARE * budget * self.crew.size / few))
+        value, best, columns = pricing.judge(self.prices, COARSE, asked=unknown if some else None)
         if value == math.inf:
             self.bound = value
             return False
@@ -235,7 +245,8 @@ class FleetSearch:
                 break
             most, prices = answer.objective, answer.prices
             turn = [pricing.hard[(number * few + k) % len(pricing.hard)] for k in range(min(few, len(pricing.hard)))]
-            value, guess, columns = pricing.judge(prices, COARSE, asked=sorted({*turn, *unknown}))
+            asked, least = (sorted({*turn, *unknown}), -math.inf) if some else (None, best)
+            value, guess, columns = pricing.judge(prices, COARSE, least, asked)
             new = self.master.add(columns)
             self.raise_bound(value)
             # New covers of hard blocks may show that the best prices are not as good as they looked.
@@ -243,13 +254,14 @@ class FleetSearch:
             if guess > best:
                 best, simple = guess, pricing.simple_part
                 self.prices = prices
-                width *= GROW
+                width = min(width * GROW, 2 * BOX)
             else:
                 width = max(width * SHRINK, LEAST_BOX)
             self.say(f"prices {number}: box {width:.4f}, at most {most:.6g}, about {best:.6g}, {new} new covers")
             history.append(best)
             stalled = len(history) > STALL and history[-1] - history[-1 - STALL] <= STALLED * abs(best)
-            if most - best <= CLOSE * abs(most) or (stalled and most - best <= 10 * STALLED * abs(most)):
+            near = ENOUGH if len(pricing.blocks) > LP_BLOCKS else 10 * STALLED
+            if most - best <= CLOSE * abs(most) or (stalled and most - best <= near * abs(most)):
                 break
         pricing.hard_gap = HARD_GAP
         pricing.hard_s = min(HARD_S, max(0.2, FINAL_SHARE * self.left * self.crew.size / max(1, len(pricing.hard))))
@@ -293,6 +305,24 @@ class FleetSearch:
             self.say(f"commitments: {error}")
         return self._started(near, found)
 
+    def settled(self, state: State, seconds: float) -> State:
+        """Covers settled into what is bought and commitments bought again, in turn, while that is cheaper."""
+        end = time.monotonic() + seconds
+        columns = self.master.near(self.prices, SETTLE_NEAR)
+        value, before = state.cost(self.fleet, self.pricing), math.inf
+        while value < before * (1 - 1e-4) and time.monotonic() < end:
+            before = value
+            settled = self.settler.settle(state, columns, end)
+            again = bought_again(self.fleet, self.pricing, settled)
+            self.take(settled)
+            self.take(again)
+            over = uncovered(self.fleet, again.plan(self.fleet, self.pricing))
+            new = settled if over else again
+            if (new_value := new.cost(self.fleet, self.pricing)) < value:
+                state, value = new, new_value
+            self.say(f"settled: {value:.6g}, best {self.value:.6g}")
+        return state
+
     def _dive(self, near: Master, long: list[int], seconds: float) -> Relaxed | None:
         """Commitments made whole a few at a time, the surest first, with the master solved again in between."""
         fixed: dict[int, tuple[float, float]] = {}
@@ -335,7 +365,7 @@ class FleetSearch:
                 continue
             state = topped_up(self.fleet, self.pricing, State(chosen, whole))
             self.take(state)
-            self.take(bought_again(self.fleet, self.pricing, state))
+            state = self.settled(state, SETTLE_SHARE * self.left)
             self.say(
                 f"commitments: {objective:.6g} with shares of covers, {state.cost(self.fleet, self.pricing):.6g} whole"
             )

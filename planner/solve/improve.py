@@ -133,7 +133,7 @@ class Improver:
 
     def everything(self, state: State, seconds: float) -> None:
         """All slices, then batch work; what comes out is taken if it is a plan."""
-        from planner.solve.fleet import BATCH_ITEMS, ITEMS, bought_again
+        from planner.solve.fleet import BATCH_ITEMS, ITEMS, SETTLE_SHARE, bought_again
 
         self.learn()
         share = 1.0 - min(0.35, 0.05 * len(self.batch))
@@ -155,8 +155,9 @@ class Improver:
             self.search.say(f"  quotas are passed in slices {broken}")
             state = self.slices(state, broken, 0.3 * seconds, 2 * ITEMS, soft)
             self.search.take(state)
-        again = bought_again(self.fleet, self.pricing, state)
-        self.search.take(again)
+        self.search.take(bought_again(self.fleet, self.pricing, state))
+        if self.search.best is not None:
+            self.search.settled(self.search.best, SETTLE_SHARE * self.search.left)
         self.search.say(f"slices: {self.search.value:.6g}, bound {self.search.bound:.6g}")
 
     def _over(self, state: State) -> list[int]:
@@ -182,9 +183,9 @@ class Improver:
             if search.closed() or search.left < 2 * LEAST_S:
                 break
             before = search.value
-            if number % 4 == 0:
+            if number % 8 == 3:
                 self.everything(search.best, 0.25 * search.left)
-            elif number % 8 == 1:
+            elif number % 8 == 7:
                 # Covers that slices found fit whole commitments better than those that prices found.
                 for state in search.commitments()[:1]:
                     self.everything(state, 0.25 * search.left)
