@@ -9,6 +9,7 @@ whole     the programme itself, started from the best plan found         → a b
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -81,8 +82,9 @@ def solve_programme(
     if parts.impossible is not None:
         return Infeasible(f"{parts.impossible} cannot hold within the bounds of its variables")
     integers = sum(v.integer for v in milp.variables)
-    if structure is not None and structure.fleet is not None and integers >= MEDIUM and not milp.maximise:
-        return _solve_fleet(child, milp, options, structure.fleet, parts, clock, hint, progress)
+    fleet = None if structure is None or integers < MEDIUM or milp.maximise else structure.fleet
+    if structure is not None and fleet is not None and has_compiler():
+        return _solve_fleet(child, milp, options, structure, fleet, parts, clock, hint, progress)
     if len(parts.parts) > 1:
         return solve_parts(child, milp, parts, options, clock, hint)
     if structure is None or not structure.linking or integers < MEDIUM:
@@ -107,10 +109,14 @@ def solve_programme(
 
 
 def _solve_fleet(
-    child: SolverChild, milp: Milp, options: SolveOptions, fleet: FleetMap, parts: Split, clock: Clock,
-    hint: Sequence[float] | None, progress: OnProgress | None,
+    child: SolverChild, milp: Milp, options: SolveOptions, structure: Structure, fleet: FleetMap, parts: Split,
+    clock: Clock, hint: Sequence[float] | None, progress: OnProgress | None,
 ) -> Answer:  # fmt: skip
-    """Covering services: the engine alone where that may do, then prices and slices, then the engine from there."""
+    """Covering services: the engine alone where that may do, then prices and slices, then the engine from there.
+
+    Without a plan from prices (they leave a third of the time then) a large programme gets a first plan by slices.
+    """
+    clocked = False
     found: Answer = Undecided(None, None, None, StopReason.TIME_LIMIT)
     small = sum(v.integer for v in milp.variables) < LARGE
     if small or hint is not None:
@@ -122,6 +128,7 @@ def _solve_fleet(
         limits = replace(options, time_limit_s=FLEET_SHARE * clock.left)
         with Crew(child) as crew:
             answer = search(fleet.fleet, crew, limits, progress)
+        clocked = answer.clocked
         if answer.plan is not None:
             fixed = fleet.values(milp, answer.plan)
             values = _with_fixed(child, milp, fixed, options, Clock(max(clock.left, 1.0)), None)
@@ -133,11 +140,20 @@ def _solve_fleet(
         elif math.isfinite(answer.bound):
             found = better(Undecided(None, None, answer.bound, answer.stop), found, options, False)
         if not isinstance(found, Undecided) or answer.stop is StopReason.INTERRUPTED:
-            return found
+            return found if isinstance(found, Infeasible) else replace(found, clocked=clocked)
+    if not small and not isinstance(found, Infeasible) and found.values is None and structure.linking:
+        found = better(first_plan(child, milp, options, structure, clock), found, options, False)
+        if not isinstance(found, Undecided) or found.stop is StopReason.INTERRUPTED:
+            return found if isinstance(found, Infeasible) else replace(found, clocked=clocked)
     rest = replace(options, time_limit_s=clock.left)
     start = None if isinstance(found, Infeasible) else found.values
-    last = solve_parts(child, milp, parts, rest, clock, start)
-    return better(last, found, options, False)
+    last = better(solve_parts(child, milp, parts, rest, clock, start), found, options, False)
+    return last if isinstance(last, Infeasible) else replace(last, clocked=clocked)
+
+
+def has_compiler() -> bool:
+    """Whether numba is there, without which dynamic programmes are too slow; the engine alone does then."""
+    return importlib.util.find_spec("numba") is not None
 
 
 def _by_prices(

@@ -199,6 +199,8 @@ class _Search(Generic[V]):
         )
         if isinstance(answer, Undecided) and answer.stop in _CLOCKS:
             self.deterministic = False
+        if not isinstance(answer, Infeasible) and answer.clocked:
+            self.deterministic = False
         if isinstance(answer, Undecided) and answer.stop is StopReason.INTERRUPTED:
             self.interrupted = True
         return answer

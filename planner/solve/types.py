@@ -35,6 +35,8 @@ class Solved:
     stop: StopReason
     duals: tuple[float, ...] | None = None
     """Per row, of a linear programme: what one unit more of the bound that holds it costs."""
+    clocked: bool = False
+    """A clock ended some step on the way: another run may find another plan within the gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Undecided:
     objective: float | None
     bound: float | None
     stop: StopReason
+    clocked: bool = False
+    """As in `Solved`."""
 
 
 Answer = Solved | Infeasible | Undecided

@@ -1,12 +1,18 @@
 """Claims about parts and first plans: same optimum as in one piece, bounds that hold, a plan of large programmes."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.formulation.fleet import Fleet
+from planner.formulation.fleet_build import FleetMap
 from planner.formulation.milp import INF, Milp
 from planner.solve import large
 from planner.solve.engine import SolverChild
+from planner.solve.fleet import FleetAnswer
 from planner.solve.large import Clock, Structure, better, first_plan, relaxed_but, solve_programme
 from planner.solve.split import split
 from planner.solve.types import Infeasible, Solved, SolveOptions, StopReason, Undecided
@@ -176,3 +182,29 @@ def test_better_takes_the_better_values_and_the_better_bound() -> None:
     assert better(nothing, one, EXACT, False) == one
     assert better(nothing, nothing, EXACT, False) == nothing
     assert isinstance(better(Infeasible(), nothing, EXACT, False), Infeasible)
+
+
+@pytest.mark.parametrize("compiler", [True, False])
+def test_prices_without_a_plan_leave_the_engine_to_find_one(
+    child: SolverChild, monkeypatch: pytest.MonkeyPatch, compiler: bool
+) -> None:
+    """No plan from prices, or nothing to compile them with: the optimum all the same, and a clock is told of."""
+    milp = fleet([3, 5, 9, 14])
+    plain = child.solve(milp, EXACT)
+    searched = []
+
+    def search(*given: object) -> FleetAnswer:
+        searched.append(given)
+        return FleetAnswer(None, float("inf"), 0.0, StopReason.TIME_LIMIT, True)
+
+    monkeypatch.setattr(large, "LARGE", 1)
+    monkeypatch.setattr(large, "MEDIUM", 1)
+    monkeypatch.setattr(large, "search", search)
+    monkeypatch.setattr(large, "has_compiler", lambda: compiler)
+    no_fleet = FleetMap.__new__(FleetMap)
+    object.__setattr__(no_fleet, "fleet", Fleet(np.ones(1), np.ones(1, np.int64), (), ()))
+    answer = solve_programme(child, milp, EXACT, replace(structure(milp), fleet=no_fleet))
+    assert isinstance(plain, Solved)
+    assert isinstance(answer, Solved)
+    assert answer.objective == pytest.approx(plain.objective)
+    assert bool(searched) is answer.clocked is compiler
