@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from tests.problems.answers import MONTH_H, PROBLEMS, Answer, Desk, accelerators, used
 
 EXPECTED: dict[str, dict[str, Any]] = YAML(typ="safe").load((PROBLEMS / "expected.yaml").read_text(encoding="utf-8"))
-LARGE = {"quickstart.yaml", "two-classes.yaml"}
+LARGE = {"quickstart.yaml", "two-classes.yaml", "example.yaml"}
 """Over the whole catalog: tens of seconds on a busy machine."""
 KEYS = {
     "exit", "usd", "within", "plans", "plans_usd", "accelerators", "option", "model", "api_usd", "countries_within",
