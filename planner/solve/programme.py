@@ -6,6 +6,7 @@ Where rules for emergencies make the core of a problem too large to build, ranki
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -32,7 +33,7 @@ from planner.formulation.axes import (
 )
 from planner.formulation.compile import Compiled, compile_milp, relaxed_milp
 from planner.formulation.fleet_build import FleetMap, build_fleet
-from planner.formulation.milp import Milp
+from planner.formulation.milp import Key, Milp
 from planner.formulation.variables import group_name
 from planner.solve.large import Structure
 
@@ -46,6 +47,10 @@ WIDTHS = (1, 2)
 """How wide the parts are, see `narrowed`; what is no wider than the core follows them."""
 PURCHASES = {"commit", "on_demand", "owned", "spot", "pattern"}
 """Families of variables that count instances."""
+
+BY_CONFIG = {"spares"}
+BY_CONFIG_AND_POOL = {"replicas", "spot_replicas", "at_least"}
+"""Families of integer variables whose keys begin with the number of a configuration (and of a pool)."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,24 @@ class CompiledProgramme:
         if width is None:
             return self.whole()
         return self._part(self.kept, width, self.catalog, self.problem, time.monotonic())
+
+    def start_from(self, part: CompiledProgramme, values: Sequence[float]) -> tuple[float, ...]:
+        """The whole numbers of a part's solution for this wider programme: 0 for what only this has, NaN: not said."""
+        own, others = self.compiled.sets, part.compiled.sets
+        configs = {(k.service, id(k.capability)): k.index for k in own.configs}
+        config = {k.index: configs.get((k.service, id(k.capability)), -1) for k in others.configs}
+        pool = {i: own.pool_index.get(p.id, -1) for i, p in enumerate(others.pools)}
+        named: dict[tuple[str, Key], float] = {}
+        for v, value in zip(part.milp.variables, values, strict=False):
+            key = v.key
+            if v.family in BY_CONFIG:
+                key = (config[int(key[0])], *key[1:])
+            if v.family in BY_CONFIG_AND_POOL:
+                key = (config[int(key[0])], pool[int(key[1])], *key[2:])
+            if v.family in PURCHASES:
+                key = (pool[int(key[0])], *key[1:])
+            named[v.family, key] = value
+        return tuple(named.get((v.family, v.key), 0.0) if v.integer else math.nan for v in self.milp.variables)
 
     def whole(self) -> CompiledProgramme:
         """The core, compiled: it may be very large."""

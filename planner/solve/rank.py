@@ -304,7 +304,7 @@ class _Search(Generic[V]):
     def _in_part(self, best: tuple[Found[V], Rankable] | None, deadline: float) -> tuple[Found[V], Rankable] | None:
         """The better of the best plan so far and one of `programme`, each with where it is from."""
         part = self.programme
-        hint = None if best is None else _by_name(best[1].milp, best[0].values, part.milp)
+        hint = None if best is None else part.start_from(best[1], best[0].values)
         limit_s = (PART_SHARE if best is None else 1.0) * (deadline - time.monotonic())
         try:
             answer = self.solve("solve", part.milp, limit_s, hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from planner.base import PurchaseOption
 from planner.candidates.types import Plan
@@ -58,6 +58,10 @@ class Rankable(Protocol):
 
     def wider(self) -> Rankable:
         """A wider part, at last the whole."""
+        ...
+
+    def start_from(self, part: Any, values: Sequence[float]) -> tuple[float, ...]:
+        """The whole numbers of a part's solution as a start for this wider programme; NaN: not said."""
         ...
 
     def is_last_part(self) -> bool:

@@ -11,6 +11,7 @@ from planner.solve.engine import SolverChild
 from planner.solve.programme import CompiledProgramme, is_heavy
 from planner.solve.rank import rank
 from planner.solve.ranking import RankOptions
+from planner.solve.types import Solved, SolveOptions
 from planner.spec.types import Policy, Resilience, Spare, SpareDomain
 from tests.formulation.small import candidate, capability, pool, problem, request_class, service
 from tests.solve.test_rank import OD, catalog, verifier
@@ -101,3 +102,21 @@ def test_the_whole_of_a_part_is_the_core(child: SolverChild) -> None:
     assert last.wider() is last
     assert programme.whole().milp.objective() == last.milp.objective()
     assert replace(programme, width=2).is_last_part()
+
+
+def test_a_plan_of_a_part_is_a_start_for_what_is_wider(child: SolverChild) -> None:
+    """With its whole numbers held, the wider programme has a solution of the same cost."""
+    p = spread(9)
+    part = in_parts(p.model_copy(update={"pools": p.pools[::-1]}))  # the dear ones first, so numbers differ
+    answer = child.solve(part.milp, SolveOptions(time_limit_s=20.0))
+    assert isinstance(answer, Solved)
+    wider = part.wider()
+    assert wider.compiled.sets.pool_index["p0"] > part.compiled.sets.pool_index["p0"]
+    start = wider.start_from(part, answer.values)
+    held = wider.milp.copy()
+    held.variables = [
+        replace(v, lower=x, upper=x) if v.integer else v for v, x in zip(held.variables, start, strict=True)
+    ]
+    again = child.solve(held, SolveOptions(time_limit_s=20.0))
+    assert isinstance(again, Solved)
+    assert again.objective == pytest.approx(answer.objective, rel=1e-6)
