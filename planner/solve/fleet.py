@@ -62,8 +62,6 @@ SETTLE_SHARE, SETTLE_NEAR = 0.08, 0.1
 """Share of the time left for settling covers one by one, and how much dearer than the best of its block one may be."""
 STALL, STALLED = 10, 3e-4
 """Prices are left when the last so many rounds raised the bound by less than this share."""
-ENOUGH = 5e-3
-"""Where there are many blocks the time is worth more to plans once prices are stalled within this share."""
 
 
 @dataclass(frozen=True)
@@ -260,8 +258,7 @@ class FleetSearch:
             self.say(f"prices {number}: box {width:.4f}, at most {most:.6g}, about {best:.6g}, {new} new covers")
             history.append(best)
             stalled = len(history) > STALL and history[-1] - history[-1 - STALL] <= STALLED * abs(best)
-            near = ENOUGH if len(pricing.blocks) > LP_BLOCKS else 10 * STALLED
-            if most - best <= CLOSE * abs(most) or (stalled and most - best <= near * abs(most)):
+            if most - best <= CLOSE * abs(most) or (stalled and most - best <= 10 * STALLED * abs(most)):
                 break
         pricing.hard_gap = HARD_GAP
         pricing.hard_s = min(HARD_S, max(0.2, FINAL_SHARE * self.left * self.crew.size / max(1, len(pricing.hard))))
