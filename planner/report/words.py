@@ -71,6 +71,8 @@ def price_shares(plan: PlanView) -> dict[str, float]:
 
 def proof(gap: float) -> str:
     """What is proven of a plan with a gap: (cost − bound) / cost is the most that any plan could save."""
+    if gap > UNPROVEN:
+        return "nothing is proven of how much cheaper a plan could be"
     return "proven cheapest" if gap < 5e-6 else f"no plan is more than {percent(gap)} cheaper"
 
 

@@ -30,6 +30,8 @@ BLOCK_GAP = 1e-5
 """Relative gap of a block's solve; its bound is what counts."""
 MASTER_SHARE = 0.35
 """Share of the time kept for the whole-number master."""
+ROUNDING = 1e-9
+"""A block's part of a linking row that is smaller, relative to its terms, is what rounding left of zero."""
 LARGEST_BLOCK = 1500
 """Blocks of more columns are no easier than the whole."""
 
@@ -272,8 +274,9 @@ class PriceSearch:
                 picks[b].append(mu)
                 m.cost("cost", mu, math.fsum(c * values[local] for local, c in block.cost.items()))
                 for row, tie in block.ties.items():
-                    load = math.fsum(v * values[local] for local, v in tie.items())
-                    if load:
+                    loads = [v * values[local] for local, v in tie.items()]
+                    load = math.fsum(loads)
+                    if abs(load) > ROUNDING * max(1.0, *map(abs, loads)):
                         terms[row].append((mu, load))
         for row in self.parts.rows:
             r = self.parts.milp.rows[row]

@@ -15,6 +15,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from planner.errors import SolverError
 from planner.formulation.fleet_build import FleetMap
 from planner.formulation.milp import Milp
 from planner.solve.crew import Crew
@@ -163,7 +164,12 @@ def _by_prices(
     parts = None if milp.maximise or start.values is None else decompose(milp, structure.linking | structure.shared)
     if parts is None or start.values is None:
         return start
-    answer = better(solve_by_prices(child, parts, options, start.values), start, options, milp.maximise)
+    try:
+        priced = solve_by_prices(child, parts, options, start.values)
+    except SolverError:
+        # A plan is at hand: what prices could have added is no reason to lose it.
+        return start
+    answer = better(priced, start, options, milp.maximise)
     assert not isinstance(answer, Infeasible)
     return answer
 

@@ -32,8 +32,9 @@ from planner.formulation.axes import (
     without,
 )
 from planner.formulation.compile import Compiled, compile_milp, relaxed_milp
-from planner.formulation.fleet_build import FleetMap, build_fleet
+from planner.formulation.fleet_build import FleetMap, build_fleet, why_no_fleet
 from planner.formulation.milp import Key, Milp
+from planner.formulation.sets import Sets
 from planner.formulation.variables import group_name
 from planner.solve.large import Structure
 
@@ -43,6 +44,8 @@ FLEET_BLOCKS = 48
 """From so many services × slices on, a problem keeps what the search for whole commitments needs."""
 HEAVY = 6000
 """From so many seats × slices under rules for emergencies on, a part of the problem is searched first."""
+WIDE = 3000
+"""From so many seats × slices on, a part is searched first as well where prices cannot take the programme apart."""
 WIDTHS = (1, 2)
 """How wide the parts are, see `narrowed`; what is no wider than the core follows them."""
 PURCHASES = {"commit", "on_demand", "owned", "spot", "pattern"}
@@ -242,8 +245,15 @@ class CompiledProgramme:
 
 
 def is_heavy(reduced: Problem) -> bool:
-    """Whether rules for emergencies apply to so many seats that the rows for them are too many to build."""
+    """Whether a core is too large for an engine to find anything in as one programme.
+
+    Rules for emergencies apply to so many seats that the rows for them are too many to build; or there are many seats
+    and nothing that takes the programme apart by prices (`fleet_build.why_no_fleet`).
+    """
     strict = {
         s.id for s in reduced.demand.services if spares_by_instance(s) or any(place_of(s, p) for p in reduced.pools)
     }
-    return sum(c.service in strict for c in reduced.candidates) * len(reduced.demand.slices) >= HEAVY
+    slices = len(reduced.demand.slices)
+    if sum(c.service in strict for c in reduced.candidates) * slices >= HEAVY:
+        return True
+    return len(reduced.candidates) * slices >= WIDE and why_no_fleet(Sets(reduced)) is not None
