@@ -11,6 +11,8 @@ from planner.report.types import DeploymentView, PlanView, PurchaseView, Result,
 
 MOST_CHANGES = 6
 """Purchases and deployments of which it is shown when they run; the rest is counted."""
+UNPROVEN = 0.995
+"""A gap from which on the bound says nothing worth saying."""
 _HOURS = re.compile(r"(\d\d)–(\d\d)")
 
 

@@ -101,3 +101,19 @@ def test_an_endless_time_limit_is_refused_and_leaves_the_child_in_step(child: So
     answer = child.solve(small, EXACT)
     assert isinstance(answer, Solved)
     assert answer.values == (5.0,)
+
+
+def test_what_rounding_leaves_of_zero_is_not_given_to_an_engine(child: SolverChild) -> None:
+    milp = Milp()
+    commit = milp.add("commit", (0,), 0, 6, integer=True)
+    for t in range(2):
+        xs = [milp.add("x", (t, j), 0, 1, integer=True) for j in range(3)]
+        milp.row("all", (t,), [(x, 1.0) for x in xs], lower=3.0)
+        milp.row("linking", (t,), [(commit, 1.0), (xs[0], 0.1), (xs[1], 0.2), (xs[2], -0.3)], lower=1.0)
+        milp.cost("reserved", xs[0], 1.0)
+    milp.cost("reserved", commit, 2.0)
+    parts = decompose(milp, frozenset({commit}))
+    assert parts is not None
+    assert 0 < abs(0.1 + 0.2 - 0.3) < 1e-15
+    answer = solve_by_prices(child, parts, EXACT, (1.0,) + (1.0,) * 6)
+    assert answer.objective == pytest.approx(4.0)

@@ -12,7 +12,7 @@ from planner.solve.programme import CompiledProgramme, is_heavy
 from planner.solve.rank import rank
 from planner.solve.ranking import RankOptions
 from planner.solve.types import Solved, SolveOptions
-from planner.spec.types import Policy, Resilience, Spare, SpareDomain
+from planner.spec.types import Budget, Policy, Resilience, Spare, SpareDomain
 from tests.formulation.small import candidate, capability, pool, problem, request_class, service
 from tests.solve.test_rank import OD, catalog, verifier
 
@@ -120,3 +120,15 @@ def test_a_plan_of_a_part_is_a_start_for_what_is_wider(child: SolverChild) -> No
     again = child.solve(held, SolveOptions(time_limit_s=20.0))
     assert isinstance(again, Solved)
     assert again.objective == pytest.approx(answer.objective, rel=1e-6)
+
+
+def test_wide_problems_that_prices_cannot_take_apart_are_searched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programme_module, "HEAVY", 10**9)
+    strict = spread(4)
+    relaxed = tuple(s.model_copy(update={"resilience": Resilience()}) for s in strict.demand.services)
+    plain = strict.model_copy(update={"demand": strict.demand.model_copy(update={"services": relaxed})})
+    budget = plain.model_copy(update={"policy": Policy(budget=Budget(usd_per_month=1e6))})
+    assert not is_heavy(plain) and not is_heavy(budget)
+    monkeypatch.setattr(programme_module, "WIDE", 1)
+    assert not is_heavy(plain), "prices take it apart"
+    assert is_heavy(budget)
