@@ -16,7 +16,7 @@ from planner.report.layout import output_width, render, section, table_of
 from planner.report.numbers import dump_json, quantity
 from planner.report.table import example, refusal_table
 from planner.spec.types import Spec
-from planner.units import SECONDS_PER_HOUR
+from planner.units import SECONDS_PER_MONTH
 
 LEAST_PLAUSIBLE_MS: dict[Literal["ttft", "tpot"], float] = {"ttft": 5.0, "tpot": 1.0}
 """Limits below this are taken for a slip in the unit."""
@@ -113,7 +113,7 @@ def _service(service: Service, problem: Problem, lost: tuple[str, ...]) -> Servi
         mean_req_per_s=sum(means.values()),
         sizing_req_per_s=max(peaks, default=0.0),
         tokens_per_month=sum(
-            means[c.id] * total * SECONDS_PER_HOUR * (c.input_tokens + c.output_tokens) for c in service.classes
+            means[c.id] * SECONDS_PER_MONTH * (c.input_tokens + c.output_tokens) for c in service.classes
         ),
         candidates=len(own),
         accelerators=tuple(sorted({c.capability.config.accelerator for c in own})),

@@ -321,3 +321,15 @@ def test_quota_that_matches_nothing_is_told(tmp_path: Path, planner) -> None:
     assert said in result["provenance"]["assumptions"]
     assert said in [r["text"] for r in result["plans"][0]["explanation"]["risks"]]
     assert f"warning: {said}" in planner("check", str(spec)).err
+
+
+@pytest.mark.parametrize("quarters", [1, 2, 4])
+def test_volume_in_check_is_of_a_month_whatever_the_horizon(planner, tmp_path: Path, quarters: int) -> None:
+    text = SPEC.read_text(encoding="utf-8")
+    path = tmp_path / "horizon.yaml"
+    path.write_text(f"{text}\nhorizon: {{quarters: {quarters}}}\n", encoding="utf-8")
+    tokens = [
+        sum(s["tokens_per_month"] for s in json.loads(planner("check", str(p), "--format", "json").out)["services"])
+        for p in (SPEC, path)
+    ]
+    assert tokens[0] > 0 and tokens[1] == pytest.approx(tokens[0])
