@@ -57,7 +57,7 @@ class RunOptions:
     gap: float = 0.001
     max_gap: float | None = None
     time_limit_s: float | None = None
-    """None: 15 s, and 10 s more per further service and per service with several classes, at most 300 s."""
+    """None: 30 s, and 10 s more per further service and per service with several classes, at most 300 s."""
     seed: int = 0
     solver: str = "highs"
     explain: str = "fast"
@@ -135,10 +135,10 @@ def solve_spec(path: str, options: RunOptions, progress: ProgressLine | None = N
 
 
 def default_time_limit_s(demand: Demand) -> float:
-    """15 s, 10 s more for each further service, service with several classes and further quarter; at most 300 s."""
+    """30 s, 10 s more for each further service, service with several classes and further quarter; at most 300 s."""
     mixed = sum(len(service.classes) > 1 for service in demand.services)
     quarters = len({s.quarter for s in demand.slices})
-    return min(300.0, 15.0 + 10.0 * (len(demand.services) - 1 + mixed + quarters - 1))
+    return min(300.0, 30.0 + 10.0 * (len(demand.services) - 1 + mixed + quarters - 1))
 
 
 def left_of(limit_s: float, spent_s: float) -> float:

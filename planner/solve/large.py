@@ -84,6 +84,9 @@ def solve_programme(
         return Infeasible(f"{parts.impossible} cannot hold within the bounds of its variables")
     integers = sum(v.integer for v in milp.variables)
     fleet = None if structure is None or integers < MEDIUM or milp.maximise else structure.fleet
+    if fleet is not None and integers < LARGE and len(fleet.fleet.services) < 2:
+        # Nothing is gained from prices: the engine proves it sooner alone (docs/decomposition.md).
+        return solve_parts(child, milp, parts, options, clock, hint, progress)
     if structure is not None and fleet is not None and has_compiler():
         return _solve_fleet(child, milp, options, structure, fleet, parts, clock, hint, progress)
     if len(parts.parts) > 1:
@@ -181,14 +184,17 @@ def solve_parts(
     options: SolveOptions,
     clock: Clock,
     hint: Sequence[float] | None = None,
+    progress: OnProgress | None = None,
 ) -> Answer:
-    """Each part with its share of the time; Infeasible as soon as one is."""
+    """Each part with its share of the time; Infeasible as soon as one is. One part alone reports its `progress`."""
     answers: list[Solved | Undecided] = []
     sizes = [len(p.columns) for p in parts.parts]
     for index, part in enumerate(parts.parts):
         share = clock.left * sizes[index] / sum(sizes[index:])
         own = None if hint is None else [hint[c] for c in part.columns]
-        answer = child.solve(part.milp, replace(options, time_limit_s=share), own)
+        answer = child.solve(
+            part.milp, replace(options, time_limit_s=share), own, progress if len(sizes) == 1 else None
+        )
         if isinstance(answer, Infeasible):
             return answer
         answers.append(answer)

@@ -130,6 +130,8 @@ class _Search(Generic[V]):
     interrupted: bool = False
     rushed: bool = False
     """Time ran out before every branch was looked at."""
+    undecided: bool = False
+    """Of some branch it is not known whether it holds a plan worth showing."""
     started: float = field(default_factory=time.monotonic)
     best_usd_per_hour: float = math.inf
     alone: tuple[tuple[float, ...] | None] | None = None
@@ -561,7 +563,8 @@ class _Search(Generic[V]):
             self.notes.append("further alternatives were not looked for: the time limit was reached")
         elif not open_nodes and len(arrange(self.found)) < self.options.top and not self.interrupted:
             among = " among the configurations and places that were searched" if self.programme.is_part else ""
-            self.notes.append(f"there is no further plan of another kind{among}")
+            said = "whether there is a further plan of another kind was not decided in the time limit"
+            self.notes.append(said if self.undecided else f"there is no further plan of another kind{among}")
 
     def _show_alone(self) -> None:
         """The plan of one configuration is worth seeing also where it costs more than the axis may."""
@@ -599,11 +602,14 @@ class _Search(Generic[V]):
                 answer = self.solve(label, programme.milp, limit_s, start, gap=ALTERNATIVE_GAP)
             except SolverError as error:
                 self.notes.append(f"{label}: {error}")
+                self.undecided = True
                 continue
             if answer is None or isinstance(answer, Infeasible) or answer.values is None:
+                self.undecided |= not isinstance(answer, Infeasible)
                 continue
             if answer.objective and (answer.bound or 0.0) < (1 - OPEN_GAP) * answer.objective:
                 self.notes.append(f"{label}: no good plan in the time limit")
+                self.undecided = True
                 continue
             node = self.admit(words.ALTERNATIVE, answer.values, label, programme)
             if node is not None:
