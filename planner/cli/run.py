@@ -190,7 +190,8 @@ def solve_loaded(
         entries=explained,
         notes=ranking.notes,
         baselines=tuple(
-            BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures) for b in ranking.baselines
+            BaselineView(name=b.name, cost=b.total_usd_per_month, failures=b.failures, proven=b.proven)
+            for b in ranking.baselines
         ),
         kept=programme.core.candidates,
         infeasibility=why,

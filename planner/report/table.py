@@ -110,13 +110,15 @@ def baselines(rows: Iterable[BaselineView], plans: tuple[PlanView, ...]) -> Fitt
 def baseline_rows(rows: Iterable[BaselineView], plans: tuple[PlanView, ...]) -> list[tuple[str, ...]]:
     """Of every baseline: what, USD/month, vs best, fails."""
     best = plans[0].cost.total_usd_per_month if plans else 0.0
-    return [
-        (
-            row.name.replace("_", " "), "–" if row.cost is None else usd(row.cost),
-            "–" if row.cost is None or not plans else versus(row.cost, best), "; ".join(row.failures) or "–",
-        )
-        for row in rows
-    ]  # fmt: skip
+    found: list[tuple[str, ...]] = []
+    for row in rows:
+        open_ = row.cost is not None and not row.proven
+        notes = (*row.failures, *(("best found in the time limit, not proven",) if open_ else ()))
+        found.append((
+            row.name.replace("_", " "), "–" if row.cost is None else ("≤ " if open_ else "") + usd(row.cost),
+            "–" if row.cost is None or not plans else versus(row.cost, best), "; ".join(notes) or "–",
+        ))  # fmt: skip
+    return found
 
 
 def refusals(result: Result, most: int = MOST_GROUPS) -> RenderableType:

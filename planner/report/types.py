@@ -226,6 +226,8 @@ class BaselineView(Frozen):
     cost: float | None
     """USD/month; None: it cannot be built at all."""
     failures: tuple[str, ...] = ()
+    proven: bool = True
+    """False: the best that was found in the time limit, or undecided; a cheaper one of the kind may exist."""
 
 
 class PolicyView(Frozen):

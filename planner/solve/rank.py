@@ -230,9 +230,10 @@ class _Search(Generic[V]):
         """The plan's figure on every axis, from the plan itself where the programme would need extra columns."""
         figures: dict[Axis, float | None] = {Axis.CHEAPEST: verdict.cost.judged_usd_per_month}
         figures[Axis.LEAST_SPOT] = source.spot_part(values)
-        for axis in (Axis.LEAST_COMMITTED, Axis.LEAST_API):
-            programme = source.axis(axis)
-            figures[axis] = programme.sign * programme.milp.value(programme.expression, values) + 0.0
+        committed = source.axis(Axis.LEAST_COMMITTED)
+        figures[Axis.LEAST_COMMITTED] = committed.milp.value(committed.expression, values) + 0.0
+        # The bill, as it stands beside the plan; over several quarters the programme's figure is what it judges by.
+        figures[Axis.LEAST_API] = verdict.cost.terms.get("api", 0.0)
         figures[Axis.FEWEST_CONFIGURATIONS] = float(len({(d.service, d.config) for d in plan.deployments}))
         figures[Axis.MOST_HEADROOM] = verdict.headroom_factor
         return figures
@@ -534,11 +535,26 @@ class _Search(Generic[V]):
             why = why or ["cannot serve every workload inside its promises and limits"]
             return Baseline(name, None, None, None, tuple(why))
         if answer is None or answer.values is None:
-            return Baseline(name, None, None, None, ("not decided in the time limit",))
-        plan = programme.plan(answer.values[: len(programme.milp.variables)])
+            return Baseline(name, None, None, None, ("not decided in the time limit",), False)
+        values = tuple(answer.values[: len(programme.milp.variables)])
+        plan = programme.plan(values)
         verdict = self.verify(plan)
+        if verdict.ok:
+            self._adopt(programme, values, plan, verdict)
         total = verdict.cost.total_usd_per_month
-        return Baseline(name, plan, verdict, total, tuple(str(v) for v in verdict.violations))
+        return Baseline(
+            name, plan, verdict, total, tuple(str(v) for v in verdict.violations), isinstance(answer, Solved)
+        )
+
+    def _adopt(self, programme: Rankable, values: tuple[float, ...], plan: Plan, verdict: V) -> None:
+        """A verified plan that is cheaper than the cheapest so far takes its place, wherever it was found."""
+        if self.found and verdict.cost.judged_usd_per_month < self.found[0].total * (1 - 1e-9):
+            measures = self.measure(programme, values, plan, verdict)
+            best = Found(Axis.CHEAPEST, values, plan, verdict, measures, programme.signature(values))
+            self.found.insert(0, best)
+            self.best_usd_per_hour = best.total / HOURS_PER_MONTH
+            if programme is self.programme:
+                self.reference = values
 
     def alternatives(self) -> None:
         """Plans of another kind, cheapest first, until the list is full.

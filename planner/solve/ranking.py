@@ -22,6 +22,8 @@ class Cost(Protocol):
     def total_usd_per_month(self) -> float: ...
     @property
     def judged_usd_per_month(self) -> float: ...
+    @property
+    def terms(self) -> Mapping[str, float]: ...
 
 
 class Verdict(Protocol):
@@ -178,6 +180,8 @@ class Baseline(Generic[V_co]):
     verdict: V_co | None
     total_usd_per_month: float | None
     failures: tuple[str, ...]
+    proven: bool = True
+    """Whether it is known to be the cheapest of its kind, or none at all; else the best that was found in time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ def test_answer_of(name: str, desk: Desk) -> None:
     if answer.code == 0:
         check_winner(answer.best, expected)
         check_money(answer, expected)
+        check_table(answer)
         check_explanation(answer, expected)
     else:
         check_conflicts(answer, expected)
@@ -58,6 +59,12 @@ def check_winner(best: dict[str, Any], expected: dict[str, Any]) -> None:
         assert {p["purchase_option"] for p in best["purchases"]} == {expected["option"]}
     if "model" in expected:
         assert used(best, "model") == {expected["model"]}
+
+
+def check_table(answer: Answer) -> None:
+    """Beside a plan stands its own bill, also where plans are judged over more than the horizon."""
+    for plan in answer.result["plans"]:
+        assert plan["axes"]["api_usd_per_month"] == pytest.approx(plan["cost"]["terms"].get("api", 0.0), rel=1e-5)
 
 
 def check_money(answer: Answer, expected: dict[str, Any]) -> None:

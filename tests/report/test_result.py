@@ -60,7 +60,7 @@ def test_contract_names_are_all_there() -> None:
     }  # fmt: skip
     assert set(tree["rejected"][0]) >= {"what", "checks", "count"}
     assert set(tree["rejected"][0]["checks"][0]) >= {"check", "kind", "needed", "had", "unit"}
-    assert set(tree["baselines"][0]) == {"name", "cost", "failures"}
+    assert set(tree["baselines"][0]) == {"name", "cost", "failures", "proven"}
 
 
 def test_numbers_are_the_verifications() -> None:

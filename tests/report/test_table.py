@@ -9,8 +9,9 @@ import pytest
 from planner.report.numbers import percent, quantity, rounded, tokens, usd
 from planner.report.result import build_result
 from planner.report.schema import result_schema
-from planner.report.table import result_table
+from planner.report.table import baseline_rows, result_table
 from planner.report.text import result_text
+from planner.report.types import BaselineView
 from planner.report.words import span, versus
 from tests.report import sample
 
@@ -110,3 +111,18 @@ def test_other_numbers() -> None:
     assert str(rounded(-0.0)) == "0.0"
     with pytest.raises(ValueError, match="cannot stand"):
         rounded(float("nan"))
+
+
+def test_a_baseline_that_time_ended_is_no_fact() -> None:
+    plans = build_result(sample.answer()).plans
+    rows = baseline_rows(
+        (
+            BaselineView(name="all_api", cost=5000.0, proven=False),
+            BaselineView(name="all_on_demand", cost=5000.0),
+            BaselineView(name="all_reserved", cost=None, failures=("not decided in the time limit",), proven=False),
+        ),
+        plans,
+    )
+    assert rows[0][1] == "≤ 5,000" and "not proven" in rows[0][3]
+    assert rows[1][1] == "5,000" and rows[1][3] == "–"
+    assert rows[2][1] == "–" and rows[2][3] == "not decided in the time limit"

@@ -7,6 +7,7 @@ from datetime import date
 
 import pytest
 
+import planner.solve.rank as rank_module
 from planner.base import PurchaseOption
 from planner.candidates.types import Plan, Problem, SpotTerms
 from planner.catalog.catalog import Catalog
@@ -17,7 +18,7 @@ from planner.solve.engine import SolverChild
 from planner.solve.programme import CompiledProgramme
 from planner.solve.rank import rank
 from planner.solve.ranking import Entry, Ranking, RankOptions
-from planner.solve.types import Progress, StopReason, Undecided
+from planner.solve.types import Progress, Solved, SolveOptions, StopReason, Undecided
 from planner.spec.types import Budget, Policy
 from tests.formulation.small import api, candidate, capability, pool, problem, request_class, service
 
@@ -33,6 +34,11 @@ OD, R1, R3, SPOT, API = (
 @dataclass(frozen=True)
 class Money:
     total_usd_per_month: float
+    api_usd_per_month: float = 0.0
+
+    @property
+    def terms(self) -> dict[str, float]:
+        return {"api": self.api_usd_per_month}
 
     @property
     def judged_usd_per_month(self) -> float:
@@ -72,15 +78,17 @@ def verifier(p: Problem, refuse: Callable[[Plan], bool] = lambda _: False) -> Ca
                 share = place.spot.availability
                 usd = share * usd + (1 - share) * place.spot.fallback_usd_per_hour
             total += sum(usd * n * h for n, h in zip(bought.instances, hours, strict=True))
-        for use in plan.api:
-            total += sum(
-                r.req_per_s * 3600 * hours[r.slice] * per_request[use.request_class, use.api] for r in use.routes
-            )
+        calls = sum(
+            r.req_per_s * 3600 * hours[r.slice] * per_request[use.request_class, use.api]
+            for use in plan.api
+            for r in use.routes
+        )
+        total += calls
         served = sum(capacity[d.service, d.config] * d.replicas[0] for d in plan.deployments)
         over_api = sum(r.req_per_s for use in plan.api for r in use.routes if r.slice == 0)
         demand = sum(c.band_req_per_s[0][-1] for c in p.demand.classes)
         broken = ("replica_capacity[chat]",) if refuse(plan) else ()
-        return Checked(Money(total), (served + over_api) / demand, broken)
+        return Checked(Money(total, calls), (served + over_api) / demand, broken)
 
     return verify
 
@@ -369,3 +377,22 @@ def test_baselines_are_no_dearer_than_a_plan_of_their_own_kind(child: SolverChil
     assert found.entries[0].total_usd_per_month == pytest.approx(2 * 730)
     (on_demand,) = [x for x in found.baselines if x.name == "all_on_demand"]
     assert on_demand.total_usd_per_month == pytest.approx(2 * 730)
+
+
+def test_a_cheaper_baseline_becomes_the_first_plan(child: SolverChild) -> None:
+    """A search that ends on a dear plan (here: made to buy on demand) does not hide the cheap baseline beside it."""
+    p = small_problem()
+    programme = CompiledProgramme.of(p, catalog())
+    best = ranked(child, p).entries[0]
+    (api_only,) = [b for b in ranked(child, p).baselines if b.name == "all_api"]
+    dear = child.solve(programme.only((OD,)), SolveOptions(time_limit_s=10.0))
+    assert isinstance(dear, Solved) and api_only.total_usd_per_month is not None
+    search = rank_module._Search(programme, verifier(p), RankOptions(time_limit_s=20.0), child, None)
+    assert search._take(dear.values)
+    search.bound = best.bound_usd_per_month
+    first = search.found[0].total
+    search.baselines()
+    now = search.result().entries[0].total_usd_per_month
+    cheapest = min(b.total_usd_per_month for b in search.bases if b.total_usd_per_month is not None and not b.failures)
+    assert now == pytest.approx(min(first, cheapest))
+    assert cheapest < first, "otherwise nothing is shown here"
